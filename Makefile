@@ -1,0 +1,59 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo fmt lint types unit e2e test bench up down
+
+help: ## Show these targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## Make .venv with all that is locked, and the project itself
+
+# Only Python's own tools; every file is checked against its hash, and nothing else is fetched.
+$(INSTALLED): deploy/requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "processor needs Python 3.11 or newer: make setup PYTHON=python3.11")'
+	@echo "making $(VENV): about a minute, the first time"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --require-hashes -r deploy/requirements.lock
+	@$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## Run the main job from nothing; FILES="a.jsonl ..." and BROKER=jvm|docker|given if you like
+	$(BIN)/processor demo $(if $(BROKER),--broker $(BROKER)) $(FILES)
+
+fmt: setup ## Format the code and fix what can be fixed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lint: setup ## Check style, spelling and pyproject.toml
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell
+	$(BIN)/validate-pyproject pyproject.toml
+
+types: setup ## Check types
+	$(BIN)/mypy
+
+unit: setup ## Run the tests that need no broker, in seconds
+	$(BIN)/pytest $(wildcard tests/unit tests/property tests/simulation)
+
+e2e: setup ## Run the tests on a real broker, found or started
+	$(BIN)/pytest tests/e2e
+
+# One after the other, even under -j: pytest's closing lines come last.
+test: setup ## Run everything
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory types
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory e2e
+
+bench: setup ## Measure throughput; ARGS="--help" for the options
+	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+up: ## Start Kafka and a worker in Docker
+	docker compose up --build --detach worker
+
+down: ## Stop them and forget their data
+	docker compose down --volumes
