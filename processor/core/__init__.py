@@ -1,0 +1,1 @@
+"""The rules, pure: no clock, no I/O, standard library only."""

@@ -1,0 +1,224 @@
+"""One session: records in, chunks out.
+
+Theory of operation. A session is a counter ``t``, a digest, the next offset not yet in a chunk,
+and at most one open chunk. Each record first closes the open chunk if a rule of ``flush.py``
+says so, then joins or opens one; a record that must stand alone closes its own at once. Time
+comes with each call and is never read: the same calls give the same chunks, so a replay of the
+log rebuilds exactly the state that was lost.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from processor.core.chunks import Chunk, FlushReason, OpenChunk
+from processor.core.digest import first_digest, next_digest
+from processor.core.errors import RecordOrderError
+from processor.core.flush import deadline_ms, fits, is_over_budget, why_alone, why_flush, why_late
+from processor.core.policy import NEVER_MS, ChunkPolicy
+from processor.core.records import Record
+
+#: What the JSON around a chunk's records takes at most beside the session's name: braces,
+#: policy, two digests, a topic of 249 characters and a counter's name of up to 500.
+ENVELOPE_BYTES: Final = 2048
+#: A character of the session's name takes at most ``\\u0000`` in JSON.
+_ESCAPED_BYTES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """All that a session is: ``SessionAccumulator(state, policy)`` goes on exactly as it would.
+
+    Attributes:
+        session: The session's key.
+        t: Index of its last chunk, 0 before the first.
+        digest: Digest of that chunk, or the session's first digest.
+        next_offset: First offset that is in no chunk and not in ``records`` either.
+        ended: The last chunk was final.
+        records: The open records.
+        opened_at_ms: Log time of the first open record.
+        last_at_ms: Log time of the last one.
+    """
+
+    session: str
+    t: int
+    digest: bytes
+    next_offset: int = 0
+    ended: bool = False
+    records: tuple[Record, ...] = ()
+    opened_at_ms: int = 0
+    last_at_ms: int = 0
+
+    @classmethod
+    def new(cls, session: str) -> "SessionState":
+        """Return the state of a session that no record has come for."""
+        return cls(session, 0, first_digest(session))
+
+    @classmethod
+    def after(cls, chunk: Chunk) -> "SessionState":
+        """Return the state that ``chunk`` leaves, with nothing open."""
+        return cls(chunk.session, chunk.t, chunk.digest, chunk.next_offset, chunk.final)
+
+
+class SessionAccumulator:
+    """Holds a session's open records and closes chunks; knows no other session."""
+
+    __slots__ = ("_policy", "digest", "ended", "held", "next_offset", "session", "t")
+
+    def __init__(self, state: SessionState, policy: ChunkPolicy) -> None:
+        self._policy = policy
+        self.session = state.session
+        self.t = state.t
+        self.digest = state.digest
+        self.next_offset = state.next_offset
+        self.ended = state.ended
+        self.held: OpenChunk | None = self._reopened(state) if state.records else None
+
+    @property
+    def deadline_ms(self) -> int:
+        """Instant after which the open chunk closes by time; ``NEVER_MS`` for none."""
+        return NEVER_MS if self.held is None else self.held.deadline_ms
+
+    def push(self, record: Record, now_ms: int) -> tuple[Chunk, ...]:
+        """Add one record and return the chunks this closes.
+
+        A record that fits joins the open chunk; otherwise the open chunk closes first. A record
+        above ``max_tokens`` becomes a chunk by itself, marked ``over_budget``; one above another
+        cap stands alone too. Records are never split, dropped or reordered.
+
+        Args:
+            record: Next record of this session, in partition order, its tokens counted.
+            now_ms: Its log time (Unix milliseconds), not below the previous call's.
+
+        Returns:
+            Zero to two chunks, oldest first, with consecutive ``t``.
+
+        Raises:
+            RecordOrderError: The offset isn't above the last one accepted.
+
+        Source:
+            Next-fit bin packing (Johnson, 1973).
+        """
+        self._check_order(record.offset)
+        held = self.held
+        if held is not None and fits(held, record, self._policy, now_ms):
+            self._join(held, record, now_ms)
+            return ()
+        closed: tuple[Chunk, ...] = ()
+        if held is not None:
+            why = why_flush(held, record, self._policy, now_ms)
+            closed = (self._close(why),)
+        return closed + self._open(record, now_ms)
+
+    def tick(self, now_ms: int) -> tuple[Chunk, ...]:
+        """Close the open chunk if its deadline is before ``now_ms``; marked ``clock``."""
+        held = self.held
+        if held is None or now_ms <= held.deadline_ms:
+            return ()
+        return (self._close(why_late(held, self._policy), clock=True),)
+
+    def end(self, offset: int | None, now_ms: int) -> tuple[Chunk, ...]:
+        """End the session: close the open chunk as final, or emit an empty final chunk.
+
+        A second end with nothing between is ignored.
+
+        Args:
+            offset: Where the end stands in the log, if it comes from one.
+            now_ms: Its log time; an open chunk whose deadline passed closes for that first.
+
+        Returns:
+            Zero to two chunks, the last of them final.
+
+        Raises:
+            RecordOrderError: The offset isn't above the last one accepted.
+        """
+        self._check_order(offset)
+        held = self.held
+        closed: tuple[Chunk, ...] = ()
+        if held is not None and now_ms > held.deadline_ms:
+            closed = (self._close(why_late(held, self._policy)),)
+        if offset is not None:
+            self.next_offset = offset + 1
+        if self.held is None and self.ended:
+            return closed
+        return (*closed, self._close(FlushReason.END, final=True))
+
+    def finish(self) -> tuple[Chunk, ...]:
+        """Close what is open because the source ended; the session itself may go on."""
+        return () if self.held is None else (self._close(FlushReason.END),)
+
+    def snapshot(self) -> SessionState:
+        """Return the whole state, open records included."""
+        held = self.held or OpenChunk()
+        return SessionState(
+            self.session,
+            self.t,
+            self.digest,
+            self.next_offset,
+            self.ended,
+            tuple(held.records),
+            held.opened_at_ms,
+            held.last_at_ms,
+        )
+
+    def _check_order(self, offset: int | None) -> None:
+        if offset is not None and offset < self.next_offset:
+            message = (
+                f"offset {offset} of session {self.session!r} is below {self.next_offset}, "
+                "which is next; records must come in partition order"
+            )
+            raise RecordOrderError(message)
+
+    def _open(self, record: Record, now_ms: int) -> tuple[Chunk, ...]:
+        size_bytes = ENVELOPE_BYTES + _ESCAPED_BYTES * len(self.session)
+        held = self.held = OpenChunk(size_bytes=size_bytes, opened_at_ms=now_ms)
+        self.ended = False
+        self._join(held, record, now_ms)
+        why = why_alone(held, self._policy)
+        return () if why is None else (self._close(why),)
+
+    def _join(self, held: OpenChunk, record: Record, now_ms: int) -> None:
+        held.records.append(record)
+        held.token_count += record.token_count
+        held.size_bytes += record.size_bytes
+        held.last_at_ms = now_ms
+        held.deadline_ms = deadline_ms(held, self._policy)
+        if record.offset is not None:
+            self.next_offset = record.offset + 1
+
+    def _close(self, why: FlushReason | None, *, final: bool = False, clock: bool = False) -> Chunk:
+        held, self.held = self.held or OpenChunk(), None
+        if why is None:
+            message = f"session {self.session!r}: no rule closes the chunk; the rules disagree"
+            raise AssertionError(message)
+        previous, self.digest = (
+            self.digest,
+            next_digest(self.digest, [record.value for record in held.records]),
+        )
+        self.t += 1
+        self.ended = final
+        return Chunk(
+            self.session,
+            self.t,
+            tuple(held.records),
+            held.token_count,
+            is_over_budget(held, self._policy),
+            why,
+            final,
+            clock,
+            previous,
+            self.digest,
+            self.next_offset,
+        )
+
+    def _reopened(self, state: SessionState) -> OpenChunk:
+        held = OpenChunk(
+            list(state.records),
+            sum(record.token_count for record in state.records),
+            ENVELOPE_BYTES
+            + _ESCAPED_BYTES * len(state.session)
+            + sum(record.size_bytes for record in state.records),
+            state.opened_at_ms,
+            state.last_at_ms,
+        )
+        held.deadline_ms = deadline_ms(held, self._policy)
+        return held

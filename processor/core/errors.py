@@ -1,0 +1,75 @@
+"""Every error this package raises, as one tree.
+
+The branch says what the caller does next::
+
+    ProcessorError
+      RecordError       a record has no session  -> dead letter, go on
+        NoSessionError      no key, or an empty one
+        SessionKeyError     a key that is not UTF-8
+      OwnershipError    perhaps no longer ours   -> drop state, reopen if the group says so
+        FencedError         the broker refused an older producer epoch
+        StaleGenerationError the group has moved on since
+      StateError        state and log disagree   -> stop the partition, say what to do
+        RecordOrderError    an offset that is not above the last one
+        ChangelogError      an entry that can't be read
+      ConfigError       cannot start like this   -> exit 78, name the setting
+      UnreachableError  no answer from a broker  -> retry, or exit 69
+"""
+
+
+class ProcessorError(Exception):
+    """Root of the tree; never raised itself."""
+
+
+class RecordError(ProcessorError):
+    """A record has no session: it becomes a dead letter.
+
+    Attributes:
+        reason: Short code for the dead letter's headers, such as ``no-key``.
+    """
+
+    reason = "record"
+
+
+class NoSessionError(RecordError):
+    """The record has no key, or an empty one."""
+
+    reason = "no-key"
+
+
+class SessionKeyError(RecordError):
+    """The record's key is not UTF-8."""
+
+    reason = "key-not-utf8"
+
+
+class OwnershipError(ProcessorError):
+    """The partition is perhaps no longer ours."""
+
+
+class FencedError(OwnershipError):
+    """The broker refused our producer: a newer epoch exists."""
+
+
+class StaleGenerationError(OwnershipError):
+    """The group has rebalanced since this work began."""
+
+
+class StateError(ProcessorError):
+    """State and log disagree; a person decides, nothing guesses."""
+
+
+class RecordOrderError(StateError):
+    """A record's offset is not above the last one accepted."""
+
+
+class ChangelogError(StateError):
+    """A changelog entry can't be read."""
+
+
+class ConfigError(ProcessorError):
+    """The worker can't start with these settings, topics or versions."""
+
+
+class UnreachableError(ProcessorError):
+    """A broker did not answer in time."""

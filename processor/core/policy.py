@@ -1,0 +1,99 @@
+"""When a chunk closes: the numbers, checked once."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from processor.core.errors import ConfigError
+
+#: An instant that never comes, in milliseconds; stands for "no deadline" so that the
+#: comparison on every record needs no branch.
+NEVER_MS: Final = 1 << 62
+
+
+class Boundary(StrEnum):
+    """Where a chunk may end."""
+
+    RECORD = "record"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Close before a chunk would hold more than ``n`` tokens (``n`` at most ``max_tokens``)."""
+
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrIdle:
+    """Close at ``max_tokens``, or when no record has come for ``seconds``."""
+
+    seconds: float
+
+
+FlushTrigger = Tokens | OrIdle
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPolicy:
+    """The rule of one worker, the same for all its sessions.
+
+    Attributes:
+        max_tokens: Budget of a chunk; only a single larger record exceeds it.
+        split_on: Where a chunk may end; only between records.
+        flush: What closes a chunk beside the budget; ``Tokens(max_tokens)`` when not given.
+        max_age_s: Seconds from a chunk's first record after which it closes; 0 is never.
+        max_chunk_bytes: Cap of the encoded chunk.
+        max_chunk_records: Cap of records in a chunk.
+        flush_tokens: Tokens that close a chunk, derived from ``flush``.
+        idle_ms: Milliseconds without a record that close one, derived from ``flush``.
+        max_age_ms: ``max_age_s`` in milliseconds.
+
+    Raises:
+        ConfigError: A number is out of range, or ``Tokens(n)`` is above ``max_tokens``.
+    """
+
+    max_tokens: int = 5000
+    split_on: Boundary = Boundary.RECORD
+    flush: FlushTrigger | None = None
+    max_age_s: float = 0.0
+    max_chunk_bytes: int = 900_000
+    max_chunk_records: int = 10_000
+    flush_tokens: int = field(init=False, compare=False)
+    idle_ms: int = field(init=False, compare=False)
+    max_age_ms: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("max_tokens", "max_chunk_bytes", "max_chunk_records"):
+            if getattr(self, name) < 1:
+                message = f"{name} must be at least 1, not {getattr(self, name)}"
+                raise ConfigError(message)
+        if self.max_age_s < 0:
+            message = f"max_age_s must be 0 (never) or more, not {self.max_age_s}"
+            raise ConfigError(message)
+        if self.flush is None:
+            object.__setattr__(self, "flush", Tokens(self.max_tokens))
+        object.__setattr__(self, "flush_tokens", self._checked_flush_tokens())
+        object.__setattr__(self, "idle_ms", _milliseconds(self.idle_s))
+        object.__setattr__(self, "max_age_ms", _milliseconds(self.max_age_s))
+
+    @property
+    def idle_s(self) -> float:
+        """Seconds without a record that close a chunk; 0 is never."""
+        return self.flush.seconds if isinstance(self.flush, OrIdle) else 0.0
+
+    def _checked_flush_tokens(self) -> int:
+        if isinstance(self.flush, OrIdle):
+            if self.flush.seconds <= 0:
+                message = f"OrIdle({self.flush.seconds}) must be above 0; use Tokens for no idle"
+                raise ConfigError(message)
+            return self.max_tokens
+        count = self.flush.n if self.flush is not None else self.max_tokens
+        if not 1 <= count <= self.max_tokens:
+            message = f"Tokens({count}) must be from 1 to max_tokens, {self.max_tokens}"
+            raise ConfigError(message)
+        return count
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000) if seconds else NEVER_MS

@@ -1,0 +1,38 @@
+"""What comes in: one line of a session's log, kept whole."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Carried(StrEnum):
+    """How a chunk's JSON carries a record's bytes, so that they come back exactly."""
+
+    VALUE = "value"
+    TEXT = "text"
+    BASE64 = "base64"
+
+
+# A NamedTuple, not a frozen dataclass: one is made for every record read, and a frozen dataclass
+# takes four times as long to make (its __init__ goes through object.__setattr__).
+class Record(NamedTuple):
+    """One consumed line, never split, altered or reordered.
+
+    Attributes:
+        session: Key that the log is partitioned by.
+        value: The line's bytes.
+        token_count: Tokens of the value, at least 1 once counted; 0 before.
+        offset: Position in its partition, where it comes from a log.
+        timestamp_ms: The log's own timestamp (Unix milliseconds), where known.
+        size_bytes: What the record takes in an encoded chunk; 0 where no byte cap is wanted.
+        carried: How it is carried there.
+        headers: Chosen headers that travel along.
+    """
+
+    session: str
+    value: bytes
+    token_count: int = 0
+    offset: int | None = None
+    timestamp_ms: int | None = None
+    size_bytes: int = 0
+    carried: Carried = Carried.VALUE
+    headers: tuple[tuple[str, bytes], ...] = ()

@@ -1,0 +1,241 @@
+"""All sessions of one partition: feed, next deadline, low-water offset.
+
+Theory of operation. A session with open records has an accumulator; one without is dormant and
+kept as packed bytes. Beside them stand three insertion-ordered maps, so that every question the
+partition asks is answered by a first element, in O(1):
+
+- ``_uncovered``: sessions with records that are in neither a chunk nor a changelog entry, by the
+  first such record. A session enters at *any* record it is not in for (after a checkpoint its
+  next record is not its chunk's first) and leaves when its chunk closes or it is checkpointed;
+  re-entry is always at the end, so the map stays sorted by offset. Its first element is the
+  low-water mark, where a replay must start.
+- ``_by_last`` and ``_by_first``: sessions with an open chunk by the log time of its last and of
+  its first record: the first elements are due next, for idle and for age.
+
+Log time is the largest timestamp of the partition so far; log-append times can step back after
+a change of leader, and a replay from the low-water mark must see the maximum that the first
+pass saw, so the mark carries the log time before it.
+"""
+
+import struct
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from processor.core.accumulator import SessionAccumulator, SessionState
+from processor.core.chunks import Chunk
+from processor.core.errors import RecordOrderError
+from processor.core.policy import NEVER_MS, ChunkPolicy
+from processor.core.records import Record
+
+_PACKED: Final = struct.Struct(">QQ?32s")
+
+
+class LowWater(NamedTuple):
+    """Where a replay starts: an offset, and the log time (Unix milliseconds) before it."""
+
+    offset: int
+    log_time_ms: int
+
+
+class PartitionSessions:
+    """The sessions of one partition; has no chunk rule of its own.
+
+    Args:
+        policy: The rule of all its sessions.
+        states: Sessions to go on with, such as the changelog's.
+        log_time_ms: Largest timestamp seen before the first record to come.
+    """
+
+    def __init__(
+        self, policy: ChunkPolicy, states: Iterable[SessionState] = (), log_time_ms: int = 0
+    ) -> None:
+        self._policy = policy
+        self.log_time_ms = log_time_ms
+        self.open_record_count = 0
+        self._dormant: dict[str, bytes] = {}
+        self._open: dict[str, SessionAccumulator] = {}
+        self._uncovered: OrderedDict[str, LowWater] = OrderedDict()
+        self._by_last: OrderedDict[str, None] = OrderedDict()
+        self._by_first: OrderedDict[str, None] = OrderedDict()
+        self._is_sorted = True
+        self._restored_at_ms = 0
+        for state in states:
+            self.restore(state)
+
+    def __len__(self) -> int:
+        return len(self._dormant) + len(self._open)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._open
+        yield from self._dormant
+
+    def push(self, record: Record, latest_ms: int = NEVER_MS) -> tuple[Chunk, ...]:
+        """Add one record of the log and return the chunks that this closes.
+
+        A record that its session has in a chunk or an entry already, as in a replay, only
+        moves the log time.
+
+        Args:
+            record: Next record of the partition, with offset and timestamp.
+            latest_ms: A later timestamp counts as this; the arrival time where producers set
+                timestamps, so that a wrong clock can't hold a chunk open.
+
+        Returns:
+            Zero to two chunks, oldest first.
+
+        Raises:
+            RecordOrderError: The record has no offset.
+        """
+        before_ms, session, offset = self.log_time_ms, record.session, record.offset
+        self.pass_by(record.timestamp_ms, latest_ms)
+        if offset is None:
+            message = f"a record of session {session!r} has no offset; it comes from no log"
+            raise RecordOrderError(message)
+        held = self._open.get(session) or self._wake(session)
+        if offset < held.next_offset:
+            self._settle(held)
+            return ()
+        chunks = held.push(record, self.log_time_ms)
+        self.open_record_count += 1
+        if chunks:
+            self._count_closed(chunks)
+        if held.held is None:
+            self._settle(held)
+            return chunks
+        if session not in self._uncovered:
+            self._uncovered[session] = LowWater(offset, before_ms)
+        self._by_last[session] = None
+        self._by_last.move_to_end(session)
+        if session not in self._by_first:
+            self._by_first[session] = None
+        return chunks
+
+    def end(
+        self, session: str, offset: int, timestamp_ms: int | None, latest_ms: int = NEVER_MS
+    ) -> tuple[Chunk, ...]:
+        """End ``session`` and return the chunks this closes, the last one final."""
+        self.pass_by(timestamp_ms, latest_ms)
+        held = self._open.get(session) or self._wake(session)
+        chunks = () if offset < held.next_offset else held.end(offset, self.log_time_ms)
+        self._count_closed(chunks)
+        self._settle(held)
+        return chunks
+
+    def pass_by(self, timestamp_ms: int | None, latest_ms: int = NEVER_MS) -> None:
+        """Move the log time for a record of the partition, whosesoever it is."""
+        if timestamp_ms is not None:
+            at_ms = min(latest_ms, timestamp_ms)
+            self.log_time_ms = max(self.log_time_ms, at_ms)
+
+    def close_due(self, now_ms: int) -> list[Chunk]:
+        """Close, by the clock, every chunk whose deadline is before ``now_ms``."""
+        chunks: list[Chunk] = []
+        self._sort()
+        for order in (self._by_last, self._by_first):
+            while order:
+                held = self._open[next(iter(order))]
+                closed = held.tick(now_ms)
+                if not closed:
+                    break
+                self._count_closed(closed)
+                self._settle(held)
+                chunks += closed
+        return chunks
+
+    @property
+    def next_deadline_ms(self) -> int:
+        """Deadline of the session that is due next; ``NEVER_MS`` when none is."""
+        self._sort()
+        firsts = (next(iter(order)) for order in (self._by_last, self._by_first) if order)
+        return min((self._open[session].deadline_ms for session in firsts), default=NEVER_MS)
+
+    def low_water(self, next_offset: int) -> LowWater:
+        """Return where a replay must start, given the offset that is read next."""
+        if self._uncovered:
+            return next(iter(self._uncovered.values()))
+        return LowWater(next_offset, self.log_time_ms)
+
+    def checkpoint(self) -> SessionState | None:
+        """Cover the session with the oldest uncovered record.
+
+        Returns:
+            Its state for the changelog, open records included; ``None`` when nothing is
+            uncovered.
+        """
+        if not self._uncovered:
+            return None
+        session, _ = self._uncovered.popitem(last=False)
+        return self._open[session].snapshot()
+
+    def state(self, session: str) -> SessionState | None:
+        """Return the state of ``session``, or ``None`` if no record has come for it."""
+        held = self._open.get(session)
+        if held is not None:
+            return held.snapshot()
+        packed = self._dormant.get(session)
+        return None if packed is None else _unpack(session, packed)
+
+    def restore(self, state: SessionState) -> None:
+        """Take ``state`` for its session, as a changelog entry gives it."""
+        self.forget(state.session)
+        if not state.records:
+            self._dormant[state.session] = _pack(state)
+            return
+        self._open[state.session] = SessionAccumulator(state, self._policy)
+        self.open_record_count += len(state.records)
+        self._restored_at_ms = max(self._restored_at_ms, state.last_at_ms)
+        self._is_sorted = False
+
+    def forget(self, session: str) -> None:
+        """Drop ``session``; if it comes again it starts at ``t`` = 1."""
+        held = self._open.pop(session, None)
+        if held is not None and held.held is not None:
+            self.open_record_count -= len(held.held.records)
+        self._dormant.pop(session, None)
+        self._leave(session)
+
+    def _wake(self, session: str) -> SessionAccumulator:
+        packed = self._dormant.pop(session, None)
+        state = SessionState.new(session) if packed is None else _unpack(session, packed)
+        held = self._open[session] = SessionAccumulator(state, self._policy)
+        return held
+
+    def _settle(self, held: SessionAccumulator) -> None:
+        """Make a session without open records dormant."""
+        if held.held is None:
+            del self._open[held.session]
+            self._dormant[held.session] = _pack(held.snapshot())
+            self._leave(held.session)
+
+    def _count_closed(self, chunks: Iterable[Chunk]) -> None:
+        for chunk in chunks:
+            self.open_record_count -= len(chunk.records)
+            self._leave(chunk.session)
+
+    def _leave(self, session: str) -> None:
+        for order in (self._uncovered, self._by_last, self._by_first):
+            order.pop(session, None)
+
+    def _sort(self) -> None:
+        """Put the two orders right after a restore.
+
+        A restored session may be newer than the records that the replay brings next, so until
+        log time has passed it, order of arrival is not order of time.
+        """
+        if self._is_sorted:
+            return
+        held = [(key, it.held) for key, it in self._open.items() if it.held is not None]
+        last, first = ((lambda it: it[1].last_at_ms), (lambda it: it[1].opened_at_ms))
+        self._by_last = OrderedDict.fromkeys(key for key, _ in sorted(held, key=last))
+        self._by_first = OrderedDict.fromkeys(key for key, _ in sorted(held, key=first))
+        self._is_sorted = self.log_time_ms >= self._restored_at_ms
+
+
+def _pack(state: SessionState) -> bytes:
+    return _PACKED.pack(state.t, state.next_offset, state.ended, state.digest)
+
+
+def _unpack(session: str, packed: bytes) -> SessionState:
+    t, next_offset, ended, digest = _PACKED.unpack(packed)
+    return SessionState(session, t, digest, next_offset, ended)

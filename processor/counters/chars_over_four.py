@@ -1,0 +1,17 @@
+"""A quarter of the characters: no vocabulary, no dependency, and off by a factor of two."""
+
+from typing import Final
+
+
+class CharsOverFour:
+    """Counts one token for every four characters begun.
+
+    It undercounts code and other scripts: of 142 chunks of real transcripts that fit 5,000 by
+    it, 117 exceeded 5,000 real tokens.
+    """
+
+    name: Final = "chars_over_four"
+
+    def count(self, text: str) -> int:
+        """Return a quarter of the characters, rounded up."""
+        return (len(text) + 3) >> 2

@@ -1,0 +1,48 @@
+"""Small real implementations for tests, this project's and its users'."""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Final
+
+from processor.core.records import Record
+
+
+class SourceCrashError(Exception):
+    """What ``CRASH`` raises."""
+
+
+class _Crash:
+    def __repr__(self) -> str:
+        return "CRASH"
+
+
+#: As an item of a ``VecSource``: the source fails here.
+CRASH: Final = _Crash()
+
+
+class VecSource:
+    """A ``RecordSource`` over items in memory; ``CRASH`` among them raises when it is reached."""
+
+    def __init__(self, items: Iterable[Record | _Crash]) -> None:
+        self._items = items
+
+    async def records(self) -> AsyncIterator[Record]:
+        """Yield the records in order."""
+        for item in self._items:
+            if isinstance(item, _Crash):
+                raise SourceCrashError
+            yield item
+
+
+class FakeClock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self, now_ms: int = 1_764_500_000_000) -> None:
+        self._now_ms = now_ms
+
+    def now_ms(self) -> int:
+        """Return Unix milliseconds."""
+        return self._now_ms
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock by ``seconds``, back if negative."""
+        self._now_ms += round(seconds * 1000)

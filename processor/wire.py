@@ -1,0 +1,263 @@
+"""A chunk as one line of JSON, and back, every record to the byte.
+
+How a record is carried: spliced in raw as ``value`` when it is strict JSON, valid UTF-8, without
+line breaks or outer white space, and not nested deeper than common parsers go; else as a JSON
+string ``text`` when it is valid UTF-8; else as ``base64``. Never an exception, never a loss.
+
+The readers' side is msgspec's: a parser that makes objects of ``value`` can't give its bytes back.
+"""
+
+import base64
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from processor.core.chunks import Chunk
+from processor.core.errors import StateError
+from processor.core.policy import ChunkPolicy
+from processor.core.records import Carried, Record
+
+SCHEMA_VERSION: Final = 1
+#: Deepest nesting spliced in raw: .NET stops at 64, serde_json at 128; the chunk adds 3 levels.
+MAX_DEPTH: Final = 60
+#: What the JSON around one record takes at most: its keys, and three numbers of up to 19 digits.
+RECORD_BYTES: Final = 112
+
+_validate: Final = msgspec.json.Decoder(msgspec.Raw).decode
+_text: Final = msgspec.json.Encoder().encode
+_WHITE: Final = b" \t"
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def carried_as(value: bytes) -> Carried:
+    """Return how a chunk carries ``value``; total on any bytes."""
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return Carried.BASE64
+    # Cheap bounds first: msgspec does not judge line breaks, outer white space or depth.
+    if b"\n" in value or b"\r" in value or value[:1] in _WHITE or value[-1:] in _WHITE:
+        return Carried.TEXT
+    if value.count(b"[") + value.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        return Carried.TEXT
+    try:
+        _validate(value)
+    except (msgspec.DecodeError, RecursionError):
+        return Carried.TEXT
+    return Carried.VALUE
+
+
+def size_bytes(value: bytes, carried: Carried) -> int:
+    """Return the most that a record takes in an encoded chunk; depends on nothing but these."""
+    if carried is Carried.VALUE:
+        return RECORD_BYTES + len(value)
+    if carried is Carried.TEXT:
+        return RECORD_BYTES + len(_text(value.decode()))
+    return RECORD_BYTES + 4 * ((len(value) + 2) // 3) + 2
+
+
+def chunk_headers(chunk: Chunk) -> list[tuple[str, bytes]]:
+    """Return the headers of a chunk's message; nothing random, so a second run gives the same."""
+    return [
+        ("content-type", b"application/json"),
+        ("schema-version", b"%d" % SCHEMA_VERSION),
+        ("ce_id", f"{chunk.session}/{chunk.t}".encode()),
+    ]
+
+
+class ChunkEncoder:
+    """Chunks of one partition to bytes.
+
+    Args:
+        policy: Stands in each chunk, so that it can be computed again.
+        token_counter: Name of the counter.
+        topic: Where the records come from: a topic, or the name of a file.
+        partition: Its partition.
+    """
+
+    def __init__(self, policy: ChunkPolicy, token_counter: str, topic: str, partition: int) -> None:
+        rule = {
+            "flush_tokens": policy.flush_tokens,
+            "idle_s": _plain(policy.idle_s),
+            "max_age_s": _plain(policy.max_age_s),
+            "max_chunk_bytes": policy.max_chunk_bytes,
+            "max_chunk_records": policy.max_chunk_records,
+        }
+        self._counter = b'"token_counter":%b,"max_tokens":%d' % (
+            _text(token_counter),
+            policy.max_tokens,
+        )
+        self._policy = b'"policy":' + _text(rule)
+        self._source = b'"source":{"topic":%b,"partition":%d' % (_text(topic), partition)
+
+    def encode(self, chunk: Chunk) -> bytes:
+        """Return the chunk as one line of JSON, without a line break."""
+        return self._line(chunk, b",".join([_record(record) for record in chunk.records]))
+
+    def encode_omitted(self, chunk: Chunk) -> bytes:
+        """Return the chunk of one record that no message can carry, without the record's bytes.
+
+        The digest still covers them: such a chunk is checked against the log.
+        """
+        (record,) = chunk.records
+        return self._line(
+            chunk,
+            b'{"offset":%b,"token_count":%d,"bytes":%d,"sha256":"%b","omitted":"too_large"}'
+            % (
+                _number(record.offset),
+                record.token_count,
+                len(record.value),
+                sha256(record.value).hexdigest().encode(),
+            ),
+        )
+
+    def _line(self, chunk: Chunk, records: bytes) -> bytes:
+        first, last = (chunk.records[0], chunk.records[-1]) if chunk.records else (None, None)
+        return (
+            b'{"schema_version":%d,"session":%b,"t":%d,"records":[%b],"token_count":%d,%b,'
+            b'"over_budget":%b,%b,"flush":"%b","final":%b,%b%b,"first_offset":%b,'
+            b'"last_offset":%b},"previous_digest":"%b","digest":"%b"}'
+        ) % (
+            SCHEMA_VERSION,
+            _text(chunk.session),
+            chunk.t,
+            records,
+            chunk.token_count,
+            self._counter,
+            _bool(chunk.over_budget),
+            self._policy,
+            chunk.flush.encode(),
+            _bool(chunk.final),
+            b'"clock":true,' if chunk.clock else b"",
+            self._source,
+            _number(first.offset if first else None),
+            _number(last.offset if last else None),
+            chunk.previous_digest.hex().encode(),
+            chunk.digest.hex().encode(),
+        )
+
+
+class WireRecord(msgspec.Struct, frozen=True):
+    """A record as a chunk carries it; exactly one of the last four fields is there."""
+
+    offset: int | None
+    token_count: int
+    timestamp_ms: int | None = None
+    # msgspec knows no optional Raw; an empty one stands for none.
+    value: msgspec.Raw = msgspec.Raw()
+    text: str | None = None
+    encoded: str | None = msgspec.field(name="base64", default=None)
+    omitted: str | None = None
+
+    @property
+    def value_bytes(self) -> bytes | None:
+        """The record's bytes as they came in; ``None`` where they were too large to carry."""
+        if len(self.value):
+            return bytes(self.value)
+        if self.text is not None:
+            return self.text.encode()
+        return None if self.encoded is None else base64.b64decode(self.encoded, validate=True)
+
+
+class WireSource(msgspec.Struct, frozen=True):
+    """Where a chunk's records stand; the offsets are null in an empty final chunk."""
+
+    topic: str
+    partition: int
+    first_offset: int | None
+    last_offset: int | None
+
+
+class WirePolicy(msgspec.Struct, frozen=True):
+    """The rule a chunk was cut by."""
+
+    flush_tokens: int
+    idle_s: float
+    max_age_s: float
+    max_chunk_bytes: int
+    max_chunk_records: int
+
+
+class WireChunk(msgspec.Struct, frozen=True):
+    """A chunk as its readers see it; a field that it does not know is left aside."""
+
+    schema_version: int
+    session: str
+    t: int
+    records: list[WireRecord]
+    token_count: int
+    token_counter: str
+    max_tokens: int
+    over_budget: bool
+    policy: WirePolicy
+    flush: str
+    final: bool
+    source: WireSource
+    previous_digest: str
+    digest: str
+    clock: bool = False
+
+
+_decode: Final = msgspec.json.Decoder(WireChunk).decode
+
+
+def decode_chunk(line: bytes) -> WireChunk:
+    """Return the chunk in ``line``.
+
+    Raises:
+        StateError: The line is no chunk, or of a newer schema than this.
+    """
+    try:
+        chunk = _decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        message = f"not a chunk: {error}"
+        raise StateError(message) from error
+    if chunk.schema_version != SCHEMA_VERSION:
+        message = (
+            f"chunk {chunk.session}/{chunk.t} has schema version {chunk.schema_version}, this "
+            f"reads {SCHEMA_VERSION}; update the reader"
+        )
+        raise StateError(message)
+    return chunk
+
+
+def _record(record: Record) -> bytes:
+    if record.carried is Carried.VALUE:
+        body = record.value
+    elif record.carried is Carried.TEXT:
+        body = _text(record.value.decode())
+    else:
+        body = b'"%b"' % base64.b64encode(record.value)
+    return b'{"offset":%b,"timestamp_ms":%b,"token_count":%d,"%b":%b}' % (
+        _number(record.offset),
+        _number(record.timestamp_ms),
+        record.token_count,
+        record.carried.encode(),
+        body,
+    )
+
+
+def _number(number: int | None) -> bytes:
+    return b"null" if number is None else b"%d" % number
+
+
+def _bool(fact: bool) -> bytes:  # noqa: FBT001 - the fact itself is encoded
+    return b"true" if fact else b"false"
+
+
+def _plain(seconds: float) -> float:
+    """Return whole seconds as an integer, so that 300 stands as ``300``."""
+    return int(seconds) if seconds == int(seconds) else seconds
+
+
+def _depth(value: bytes) -> int:
+    """Return how deep brackets nest outside strings; ``MAX_DEPTH + 1`` for anything deeper."""
+    unescaped = value.replace(b"\\\\", b"").replace(b'\\"', b"")
+    brackets = b"".join(unescaped.split(b'"')[::2]).translate(None, _NOT_BRACKETS)
+    for depth in range(MAX_DEPTH + 1):
+        if not brackets:
+            return depth
+        # Each pass takes off the innermost level.
+        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+    return MAX_DEPTH + 1

@@ -1,0 +1,55 @@
+"""Values with defaults for all that a test isn't about."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from processor.core.chunks import Chunk
+from processor.core.policy import ChunkPolicy
+from processor.core.records import Record
+from processor.streaming import chunks
+from processor.testing import VecSource
+
+
+class WordCounter:
+    """The stub counter: a token for every word, so that a test writes the tokens it means."""
+
+    name = "words"
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
+def record(
+    tokens: int = 1, *, session: str = "s1", offset: int | None = None, at_s: float | None = None
+) -> Record:
+    """A record of ``tokens`` words, told apart by its offset; 0 is an empty text."""
+    words = " ".join([f"w{offset}"] * tokens)
+    return Record(
+        session,
+        words.encode(),
+        max(tokens, 1),
+        offset,
+        None if at_s is None else round(at_s * 1000),
+    )
+
+
+def records(tokens: Iterable[int], *, session: str = "s1") -> list[Record]:
+    """Records of these sizes, a second apart, at offsets from 0."""
+    return [record(n, session=session, offset=i, at_s=i) for i, n in enumerate(tokens)]
+
+
+def chunk_all(items: Iterable[Record], policy: ChunkPolicy) -> list[Chunk]:
+    """Chunk a stream through the public path."""
+
+    async def collect() -> list[Chunk]:
+        return [chunk async for chunk in chunks(VecSource(items), policy, WordCounter())]
+
+    return asyncio.run(collect())
+
+
+def values(items: Iterable[Chunk | Record]) -> list[bytes]:
+    """The bytes of the records, in order, whether chunked or not."""
+    flat: Sequence[Record] = [
+        one for item in items for one in (item.records if isinstance(item, Chunk) else (item,))
+    ]
+    return [one.value for one in flat]

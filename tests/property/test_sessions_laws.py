@@ -1,0 +1,133 @@
+"""Laws of a partition's sessions: interleaving, restart, time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from processor.core.accumulator import SessionAccumulator, SessionState
+from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle
+from processor.core.sessions import PartitionSessions
+from tests.strategies import BUDGET, logs, policies
+
+
+def feed(sessions, log):
+    """Feed a log of ``(record, is_end)`` and return the chunks."""
+    chunks = []
+    for one, is_end in log:
+        if is_end:
+            chunks += sessions.end(one.session, one.offset, one.timestamp_ms)
+        else:
+            chunks += sessions.push(one)
+    return chunks
+
+
+def of(session, chunks):
+    return [chunk for chunk in chunks if chunk.session == session]
+
+
+@given(logs(), policies)
+def test_interleaving_changes_nothing_within_a_session(log, policy):
+    """Each session alone, at the log times of the whole partition, gives the same chunks."""
+    together = feed(PartitionSessions(policy), log)
+    for session in {one.session for one, _ in log}:
+        alone, log_time_ms, chunks = SessionAccumulator(SessionState.new(session), policy), 0, []
+        for one, is_end in log:
+            log_time_ms = max(log_time_ms, one.timestamp_ms)
+            if one.session == session:
+                chunks += (
+                    alone.end(one.offset, log_time_ms) if is_end else alone.push(one, log_time_ms)
+                )
+        assert of(session, together) == chunks
+
+
+@given(logs(), policies, st.integers(0, 40))
+def test_snapshot_and_restore_at_any_point_changes_nothing(log, policy, cut):
+    first = PartitionSessions(policy)
+    chunks = feed(first, log[:cut])
+    states = [first.state(session) for session in first]
+    second = PartitionSessions(policy, states, first.log_time_ms)
+    assert chunks + feed(second, log[cut:]) == feed(PartitionSessions(policy), log)
+
+
+@given(logs(), policies, st.integers(0, 40), st.lists(st.integers(0, 40)))
+def test_replay_from_the_low_water_mark_changes_nothing(log, policy, cut, checkpoints):
+    """A crash at any point: what is left is the entries and the log from the mark on."""
+    entries, chunks, first = {}, [], PartitionSessions(policy)
+    for index, item in enumerate(log[:cut]):
+        for chunk in feed(first, [item]):
+            chunks.append(chunk)
+            entries[chunk.session] = SessionState.after(chunk)
+        for _ in range(checkpoints.count(index)):
+            state = first.checkpoint()
+            if state is not None:
+                entries[state.session] = state
+    read = (
+        log[cut - 1][0].offset + 1
+        if 0 < cut <= len(log)
+        else (log[-1][0].offset + 1 if log and cut else 0)
+    )
+    low = first.low_water(read)
+    second = PartitionSessions(policy, entries.values(), low.log_time_ms)
+    rest = [item for item in log if item[0].offset >= low.offset]
+    assert chunks + feed(second, rest) == feed(PartitionSessions(policy), log)
+
+
+@given(logs(), policies)
+def test_the_low_water_mark_is_the_first_record_in_no_chunk(log, policy):
+    sessions, chunked, seen = PartitionSessions(policy), set(), []
+    for one, is_end in log:
+        if not is_end:
+            seen.append(one.offset)
+        for chunk in feed(sessions, [(one, is_end)]):
+            chunked |= {record.offset for record in chunk.records}
+        open_offsets = [offset for offset in seen if offset not in chunked]
+        assert sessions.low_water(one.offset + 1).offset == min([*open_offsets, one.offset + 1])
+        assert sessions.open_record_count == len(open_offsets)
+
+
+@given(
+    logs(ends=False),
+    st.sampled_from(
+        [
+            ChunkPolicy(BUDGET, flush=OrIdle(5.0)),
+            ChunkPolicy(BUDGET, flush=OrIdle(5.0), max_age_s=7.0),
+        ]
+    ),
+)
+def test_a_backlog_is_cut_by_log_time_as_its_traffic_was(log, policy):
+    """A live worker closes by the clock just before each record; a backlog must cut the same."""
+    live, chunks = PartitionSessions(policy), []
+    for one, _ in log:
+        chunks += live.close_due(max(live.log_time_ms, one.timestamp_ms))
+        chunks += live.push(one)
+    backlog = feed(PartitionSessions(policy), log)
+    for session in "abc":
+        cut = [chunk.records for chunk in of(session, chunks)]
+        again = [chunk.records for chunk in of(session, backlog)]
+        # The clock closes a silent session's last chunk, which the log alone leaves open.
+        assert cut[: len(again)] == again
+        assert len(cut) <= len(again) + 1
+
+
+@given(logs(), policies)
+def test_what_is_due_next_is_the_earliest_deadline(log, policy):
+    sessions = PartitionSessions(policy)
+    for item in log:
+        feed(sessions, [item])
+        held = [SessionAccumulator(sessions.state(name), policy) for name in sessions]
+        assert sessions.next_deadline_ms == min([it.deadline_ms for it in held], default=NEVER_MS)
+        due = sessions.next_deadline_ms
+        assert sessions.close_due(due) == []
+
+
+@given(logs(), policies)
+def test_the_clock_closes_all_that_is_due_and_marks_it(log, policy):
+    sessions = PartitionSessions(policy)
+    feed(sessions, log)
+    due = [
+        name
+        for name in sessions
+        if SessionAccumulator(sessions.state(name), policy).deadline_ms < NEVER_MS
+    ]
+    chunks = sessions.close_due(1 << 50)
+    assert sorted(chunk.session for chunk in chunks) == sorted(due)
+    assert all(chunk.clock and not chunk.final for chunk in chunks)
