@@ -1,0 +1,131 @@
+"""``processor tail``: chunks as they land."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Final, Protocol
+
+import click
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from processor.cli.options import KAFKA, output_option, settings_options
+from processor.core.errors import StateError
+from processor.kafka.connection import broker_errors, client_settings
+from processor.kafka.topics import describe_topic
+from processor.settings import Settings
+from processor.wire import WireChunk, decode_chunk
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Message(Protocol):
+    """What is read of a Kafka message."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+@click.command()
+@click.option("--from-start", is_flag=True, help="Begin with the oldest chunk, not the next one.")
+@click.option("--session", metavar="NAME", help="Only the chunks of one session.")
+@click.option("--max-chunks", type=click.IntRange(min=1), metavar="N", help="Stop after N chunks.")
+@output_option
+@settings_options(*KAFKA, "chunks_topic")
+def tail(
+    settings: Settings,
+    session: str | None,
+    max_chunks: int | None,
+    output: str,
+    *,
+    from_start: bool,
+) -> None:
+    """Print each chunk as it lands, one line each, until Ctrl-C.
+
+    Committed chunks alone; with --output json each is the whole chunk, byte for byte.
+    """
+    asyncio.run(_tail(settings, session, max_chunks, output, from_start=from_start))
+
+
+async def _tail(
+    settings: Settings,
+    session: str | None,
+    max_chunks: int | None,
+    output: str,
+    *,
+    from_start: bool,
+) -> None:
+    topic = settings.chunks_topic
+    # Not asked of the consumer: its own question would make the broker create the topic.
+    count = (await describe_topic(settings, topic)).partition_count
+    consumer = AIOKafkaConsumer(
+        **client_settings(settings),
+        group_id=None,
+        isolation_level="read_committed",
+        auto_offset_reset="earliest",
+    )
+    with broker_errors(settings):
+        try:
+            await consumer.start()
+            consumer.assign([TopicPartition(topic, partition) for partition in range(count)])
+            await (consumer.seek_to_beginning() if from_start else consumer.seek_to_end())
+            _log.info("waiting for chunks", extra={"topic": topic, "partitions": count})
+            async for line in lines(consumer, session, max_chunks, output):
+                click.echo(line)
+        finally:
+            await consumer.stop()
+
+
+async def lines(
+    messages: AsyncIterator[Message], session: str | None, max_chunks: int | None, output: str
+) -> AsyncIterator[str | bytes]:
+    """Yield the line to print for each chunk.
+
+    Args:
+        messages: Messages of the chunks topic.
+        session: Leave out the chunks of all others.
+        max_chunks: End after so many.
+        output: ``text`` or ``json``.
+
+    Raises:
+        StateError: A message isn't a chunk.
+    """
+    printed = 0
+    async for message in messages:
+        if session is not None and message.key != session.encode():
+            continue
+        try:
+            chunk = decode_chunk(message.value or b"")
+        except StateError as error:
+            msg = f"{message.topic}[{message.partition}]@{message.offset}: {error}"
+            raise StateError(msg) from error
+        yield message.value or b"" if output == "json" else describe(chunk)
+        printed += 1
+        if printed == max_chunks:
+            return
+
+
+def describe(chunk: WireChunk) -> str:
+    """Return a chunk as one line to read, without its content."""
+    # A session id may hold anything, line breaks and terminal codes included.
+    session = chunk.session if chunk.session.isprintable() else ascii(chunk.session)
+    source = f"{chunk.source.topic}[{chunk.source.partition}]"
+    if chunk.source.first_offset is not None:
+        source += f"@{chunk.source.first_offset}-{chunk.source.last_offset}"
+    marks = [
+        mark
+        for mark, holds in (
+            ("clock", chunk.clock),
+            ("final", chunk.final),
+            ("over budget", chunk.over_budget),
+            ("record omitted", any(record.omitted for record in chunk.records)),
+        )
+        if holds
+    ]
+    flush = ", ".join((chunk.flush, *marks))
+    return (
+        f"{session}  t={chunk.t}  {len(chunk.records):,} records  {chunk.token_count:,} tokens"
+        f"  {flush}  {source}"
+    )

@@ -1,0 +1,1 @@
+"""Where records come from, besides Kafka."""

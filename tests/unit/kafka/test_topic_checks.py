@@ -1,0 +1,113 @@
+import pytest
+
+from processor.kafka.topic_checks import TopicFacts, find_faults
+from processor.settings import Settings
+
+SETTINGS = Settings(app_id="app", bootstrap_servers="broker:1")
+CHANGELOG = "app-sessions-changelog"
+
+
+def topics(**changes):
+    """Return four topics that are right, but for the changes."""
+    facts = {
+        "records": {"limit": 1000},
+        "chunks": {"limit": 1_000_000},
+        "changelog": {"limit": 1001, "policies": {"compact"}},
+        "dead_letter": {"limit": 1000},
+    }
+    names = {"changelog": CHANGELOG, "dead_letter": "records.dead-letter"}
+    found = {}
+    for key, given in facts.items():
+        if changes.get(key, {}) is not None:
+            fact = {"count": 4, "policies": {"delete"}} | given | changes.get(key, {})
+            found[names.get(key, key)] = TopicFacts(
+                fact["count"], frozenset(fact["policies"]), fact["limit"]
+            )
+    return found
+
+
+def only_fault(**changes):
+    (fault,) = find_faults(SETTINGS, topics(**changes))
+    return fault
+
+
+def test_topics_that_are_right_have_no_fault():
+    assert find_faults(SETTINGS, topics()) == []
+
+
+def test_missing_topics_are_named_with_the_command_that_creates_them():
+    fault = only_fault(chunks=None, changelog=None)
+    assert f"chunks, {CHANGELOG};" in fault
+    assert "\n  processor topics create --app-id app --bootstrap-servers broker:1" in fault
+
+
+def test_command_that_creates_names_the_topics_that_were_named():
+    settings = Settings(app_id="app", records_topic="r")
+    (fault,) = find_faults(settings, {})
+    assert fault.endswith("processor topics create --app-id app --records-topic r")
+
+
+def test_topic_of_fewer_partitions_is_named_with_the_command_that_adds_them():
+    fault = only_fault(chunks={"count": 3})
+    assert fault.startswith("chunks has 3 partitions, records has 4")
+    assert "kafka-topics.sh --bootstrap-server broker:1 --topic chunks --alter --partitions 4" in (
+        fault
+    )
+
+
+def test_topic_of_more_partitions_can_only_be_made_anew():
+    fault = only_fault(dead_letter={"count": 5})
+    assert "--topic records.dead-letter --delete\n  processor topics create" in fault
+
+
+def test_partitions_added_to_records_concern_the_three_others():
+    faults = find_faults(SETTINGS, topics(records={"count": 5}))
+    assert len(faults) == 3
+    assert all("its sessions have moved" in fault for fault in faults)
+
+
+@pytest.mark.parametrize("policies", [{"delete"}, {"compact", "delete"}])
+def test_changelog_that_is_not_only_compacted_is_a_fault(policies):
+    fault = only_fault(changelog={"policies": policies})
+    assert f"--entity-name {CHANGELOG} --add-config cleanup.policy=compact" in fault
+
+
+@pytest.mark.parametrize("policies", [{"compact"}, {"compact", "delete"}])
+@pytest.mark.parametrize(
+    ("topic", "name"),
+    [("records", "records"), ("chunks", "chunks"), ("dead_letter", "records.dead-letter")],
+)
+def test_compacted_topic_is_a_fault(topic, name, policies):
+    fault = only_fault(**{topic: {"policies": policies}})
+    assert f"--entity-name {name} --add-config cleanup.policy=delete" in fault
+
+
+@pytest.mark.parametrize(
+    ("topic", "limit", "is_fault"),
+    [
+        ("changelog", 1000, True),
+        ("changelog", 1001, False),
+        ("dead_letter", 999, True),
+        ("dead_letter", 1000, False),
+    ],
+)
+def test_topic_needs_room_for_the_largest_record(topic, limit, is_fault):
+    faults = find_faults(SETTINGS, topics(**{topic: {"limit": limit}}))
+    assert [("max.message.bytes=2000" in fault) for fault in faults] == [True] * is_fault
+
+
+def test_chunks_need_more_room_than_records():
+    limits = {"records": 1_000_000, "chunks": 1_000_000, "changelog": 2e6, "dead_letter": 2e6}
+    fault = only_fault(**{topic: {"limit": int(limit)} for topic, limit in limits.items()})
+    assert fault.startswith("chunks takes messages of 1,000,000 bytes, records of 1,000,000")
+
+
+@pytest.mark.parametrize(("limit", "is_fault"), [(900_000, True), (900_001, False)])
+def test_chunk_bytes_stay_below_what_the_topic_takes(limit, is_fault):
+    faults = find_faults(SETTINGS, topics(chunks={"limit": limit}))
+    assert ["PROCESSOR_MAX_CHUNK_BYTES=900000" in fault for fault in faults] == [True] * is_fault
+
+
+def test_all_faults_are_found_at_once():
+    wrong = {"chunks": None, "changelog": {"policies": {"delete"}, "count": 1, "limit": 1}}
+    assert len(find_faults(SETTINGS, topics(**wrong))) == 4

@@ -1,0 +1,266 @@
+import logging
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from processor.core.errors import ConfigError
+from processor.settings import (
+    SECRETS,
+    Settings,
+    env_name,
+    flag_names,
+    load_settings,
+    load_with_origins,
+    require_app_id,
+)
+
+# Written out, not derived: these names are a promise to operators.
+NAMES = {
+    "KAFKA_BOOTSTRAP_SERVERS": ("bootstrap_servers", "b:1,c:2"),
+    "KAFKA_SECURITY_PROTOCOL": ("security_protocol", "SSL"),
+    "KAFKA_SASL_MECHANISM": ("sasl_mechanism", "SCRAM-SHA-512"),
+    "KAFKA_SASL_USERNAME": ("sasl_username", "ada"),
+    "KAFKA_SSL_CA_LOCATION": ("ssl_ca_location", Path("ca.pem")),
+    "KAFKA_GROUP_INSTANCE_ID": ("group_instance_id", "worker-1"),
+    "KAFKA_AUTO_OFFSET_RESET": ("auto_offset_reset", "latest"),
+    "PROCESSOR_APP_ID": ("app_id", "memory"),
+    "PROCESSOR_RECORDS_TOPIC": ("records_topic", "r"),
+    "PROCESSOR_CHUNKS_TOPIC": ("chunks_topic", "c"),
+    "PROCESSOR_DEAD_LETTER_TOPIC": ("dead_letter_topic", "d"),
+    "PROCESSOR_MAX_TOKENS": ("max_tokens", 7),
+    "PROCESSOR_TOKEN_COUNTER": ("token_counter", "words"),
+    "PROCESSOR_IDLE_S": ("idle_s", 1.5),
+    "PROCESSOR_MAX_AGE_S": ("max_age_s", 2.5),
+    "PROCESSOR_MAX_CHUNK_BYTES": ("max_chunk_bytes", 8),
+    "PROCESSOR_MAX_CHUNK_RECORDS": ("max_chunk_records", 9),
+    "PROCESSOR_CLOCK_GRACE_S": ("clock_grace_s", 0.0),
+    "PROCESSOR_COMMIT_INTERVAL_S": ("commit_interval_s", 0.5),
+    "PROCESSOR_MAX_REPLAY_RECORDS": ("max_replay_records", 11),
+    "PROCESSOR_SESSION_TIMEOUT_S": ("session_timeout_s", 12.0),
+    "PROCESSOR_ACCEPT_POLICY_CHANGE": ("accept_policy_change", True),
+    "PROCESSOR_CREATE_TOPICS": ("create_topics", False),
+    "PROCESSOR_LOG_FORMAT": ("log_format", "console"),
+    "PROCESSOR_LOG_LEVEL": ("log_level", "debug"),
+}
+TESTED_TOGETHER = {"sasl_password", "ssl_certificate_location", "ssl_key_location"}
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "field", "value"), [(k, *v) for k, v in NAMES.items()])
+def test_every_field_is_read_from_its_variable(name, field, value):
+    assert getattr(load_settings(environ={name: str(value)}), field) == value
+    assert env_name(field) == name
+
+
+def test_no_field_is_missing_from_these_tests():
+    assert {field for field, _ in NAMES.values()} | TESTED_TOGETHER == set(Settings.model_fields)
+
+
+def test_every_field_explains_itself():
+    assert [f for f, info in Settings.model_fields.items() if not info.description] == []
+
+
+def test_flag_beats_environment_beats_file_beats_default(tmp_path):
+    file = tmp_path / "some.toml"
+    file.write_text("max_tokens = 2\nidle_s = 2\nmax_age_s = 2\n")
+    environ = {"PROCESSOR_MAX_TOKENS": "3", "PROCESSOR_IDLE_S": "3"}
+    settings, origins = load_with_origins({"max_tokens": "4"}, environ=environ, path=file)
+    found = (settings.max_tokens, settings.idle_s, settings.max_age_s, settings.clock_grace_s)
+    assert found == (4, 3, 2, 5)
+    fields = ("max_tokens", "idle_s", "max_age_s", "clock_grace_s")
+    assert [origins[field] for field in fields] == ["flag", "environment", str(file), "default"]
+
+
+def test_flag_that_is_not_given_hides_nothing():
+    assert (
+        load_settings({"max_tokens": None}, environ={"PROCESSOR_MAX_TOKENS": "3"}).max_tokens == 3
+    )
+
+
+def test_empty_variable_counts_as_not_set():
+    assert (
+        load_settings(environ={"KAFKA_BOOTSTRAP_SERVERS": ""}).bootstrap_servers == "localhost:9092"
+    )
+
+
+def test_file_of_the_folder_is_read_when_none_is_named(tmp_path):
+    (tmp_path / "processor.toml").write_text("max_tokens = 2")
+    assert load_settings(environ={}).max_tokens == 2
+
+
+def test_settings_made_in_code_do_not_read_the_environment(monkeypatch):
+    monkeypatch.setenv("PROCESSOR_MAX_TOKENS", "3")
+    assert Settings().max_tokens == 5000
+
+
+def test_settings_are_frozen():
+    with pytest.raises(ValidationError):
+        Settings().max_tokens = 1
+
+
+def test_unknown_key_in_the_file_names_the_file_and_the_nearest_key(tmp_path):
+    file = tmp_path / "some.toml"
+    file.write_text("max_token = 2")
+    with pytest.raises(ConfigError, match=r"'max_token' \(.*some\.toml\).*'max_tokens'"):
+        load_settings(environ={}, path=file)
+
+
+def test_unknown_flag_names_the_nearest():
+    with pytest.raises(ConfigError, match=r"'idle' \(flag\).*'idle_s'"):
+        load_settings({"idle": 3}, environ={})
+
+
+@pytest.mark.parametrize("content", [None, "max_tokens ="])
+def test_file_that_can_not_be_read_is_named(tmp_path, content):
+    file = tmp_path / "some.toml"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ConfigError, match=r"some\.toml"):
+        load_settings(environ={}, path=file)
+
+
+def test_variables_that_kubernetes_injects_are_a_warning(caplog):
+    """A service named ``processor`` sets PROCESSOR_PORT in every pod of its namespace."""
+    with caplog.at_level(logging.WARNING):
+        settings = load_settings(environ={"PROCESSOR_PORT": "tcp://10.0.0.1:80"})
+    assert settings.max_tokens == 5000
+    assert "PROCESSOR_PORT" in caplog.text
+    assert "nearest name is PROCESSOR_" in caplog.text
+
+
+def test_misspelt_variable_names_the_nearest(caplog):
+    load_settings(environ={"PROCESSOR_MAX_TOKEN": "1"})
+    assert "PROCESSOR_MAX_TOKEN; the nearest name is PROCESSOR_MAX_TOKENS" in caplog.text
+
+
+def test_variables_of_other_programs_pass_without_a_word(caplog):
+    load_settings(environ={"KAFKA_HEAP_OPTS": "-Xmx1g", "HOME": "here"})
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("PROCESSOR_MAX_TOKENS", "0", "greater than 0"),
+        ("PROCESSOR_MAX_TOKENS", "many", "integer"),
+        ("PROCESSOR_MAX_CHUNK_BYTES", "-1", "greater than 0"),
+        ("PROCESSOR_MAX_CHUNK_RECORDS", "0", "greater than 0"),
+        ("PROCESSOR_MAX_REPLAY_RECORDS", "0", "greater than 0"),
+        ("PROCESSOR_IDLE_S", "-1", "greater than or equal to 0"),
+        ("PROCESSOR_MAX_AGE_S", "inf", "finite"),
+        ("PROCESSOR_CLOCK_GRACE_S", "nan", "finite"),
+        ("PROCESSOR_COMMIT_INTERVAL_S", "0", "greater than 0"),
+        ("PROCESSOR_SESSION_TIMEOUT_S", "0", "greater than 0"),
+        ("PROCESSOR_APP_ID", "a b", "pattern"),
+        ("PROCESSOR_APP_ID", "naïve", "pattern"),
+        ("PROCESSOR_RECORDS_TOPIC", "a/b", "pattern"),
+        ("PROCESSOR_CREATE_TOPICS", "perhaps", "boolean"),
+        ("PROCESSOR_LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
+        ("KAFKA_AUTO_OFFSET_RESET", "none", "'earliest' or 'latest'"),
+        ("KAFKA_SECURITY_PROTOCOL", "TLS", "'SSL'"),
+        ("KAFKA_SASL_MECHANISM", "GSSAPI", "'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512'"),
+    ],
+)
+def test_bad_value_is_named_with_what_is_allowed(name, value, allowed):
+    with pytest.raises(ConfigError) as error:
+        load_settings(environ={name: value})
+    assert f"{name}={value} (environment)" in str(error.value)
+    assert allowed in str(error.value)
+
+
+def test_all_bad_values_are_named_at_once():
+    with pytest.raises(ConfigError, match=r"(?s)PROCESSOR_MAX_TOKENS=0.*PROCESSOR_IDLE_S=-1"):
+        load_settings({"max_tokens": 0, "idle_s": -1}, environ={})
+
+
+def test_log_level_may_be_in_capitals():
+    assert load_settings(environ={"PROCESSOR_LOG_LEVEL": "INFO"}).log_level == "info"
+
+
+def test_topics_must_differ():
+    with pytest.raises(ConfigError, match="a topic each"):
+        load_settings({"chunks_topic": "records"}, environ={})
+    with pytest.raises(ConfigError, match="a topic each"):
+        load_settings({"app_id": "a", "chunks_topic": "a-sessions-changelog"}, environ={})
+
+
+def test_sasl_needs_a_name_and_a_password():
+    with pytest.raises(ConfigError, match="set KAFKA_SASL_USERNAME"):
+        load_settings({"security_protocol": "SASL_SSL"}, environ={})
+    with pytest.raises(ConfigError, match="set KAFKA_SASL_PASSWORD"):
+        load_settings({"security_protocol": "SASL_SSL", "sasl_username": "ada"}, environ={})
+
+
+def test_certificate_and_key_come_together():
+    both = {"KAFKA_SSL_CERTIFICATE_LOCATION": "c.pem", "KAFKA_SSL_KEY_LOCATION": "k.pem"}
+    settings = load_settings(environ=both)
+    assert settings.ssl_certificate_location == Path("c.pem")
+    assert settings.ssl_key_location == Path("k.pem")
+    for name, value in both.items():
+        with pytest.raises(ConfigError, match="both or none"):
+            load_settings(environ={name: value})
+
+
+def test_password_is_never_shown():
+    environ = {"KAFKA_SASL_PASSWORD": "hush"}
+    settings = load_settings(environ=environ)
+    assert settings.sasl_password.get_secret_value() == "hush"
+    assert "hush" not in repr(settings) + str(settings.model_dump())
+    with pytest.raises(ConfigError) as error:
+        load_settings({"max_tokens": 0}, environ=environ)
+    assert "hush" not in str(error.value)
+    assert error.value.__suppress_context__
+
+
+def test_password_of_the_wrong_type_is_not_shown(tmp_path):
+    file = tmp_path / "some.toml"
+    file.write_text("sasl_password = 987654")
+    with pytest.raises(ConfigError, match="KAFKA_SASL_PASSWORD") as error:
+        load_settings(environ={}, path=file)
+    assert "987654" not in str(error.value)
+
+
+def test_password_can_come_from_a_file(tmp_path):
+    (tmp_path / "secret").write_text("hu sh \n")
+    settings, origins = load_with_origins(environ={"KAFKA_SASL_PASSWORD_FILE": "secret"})
+    assert settings.sasl_password.get_secret_value() == "hu sh "
+    assert origins["sasl_password"] == "environment"  # noqa: S105  # an origin
+
+
+def test_password_file_that_can_not_be_read_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"'gone'.*KAFKA_SASL_PASSWORD_FILE"):
+        load_settings(environ={"KAFKA_SASL_PASSWORD_FILE": "gone"})
+    (tmp_path / "secret").write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match=r"'secret'.*KAFKA_SASL_PASSWORD_FILE"):
+        load_settings(environ={"KAFKA_SASL_PASSWORD_FILE": "secret"})
+
+
+def test_password_given_twice_is_refused():
+    with pytest.raises(ConfigError, match="not both"):
+        load_settings(environ={"KAFKA_SASL_PASSWORD": "a", "KAFKA_SASL_PASSWORD_FILE": "b"})
+
+
+def test_changelog_carries_the_name_of_the_app():
+    assert load_settings({"app_id": "memory"}, environ={}).changelog_topic == (
+        "memory-sessions-changelog"
+    )
+
+
+def test_app_id_is_asked_for_where_it_is_needed():
+    settings = load_settings(environ={})
+    with pytest.raises(ConfigError, match="PROCESSOR_APP_ID isn't set"):
+        require_app_id(settings)
+    with pytest.raises(ConfigError, match="PROCESSOR_APP_ID isn't set"):
+        _ = settings.changelog_topic
+
+
+def test_every_field_but_secrets_has_a_flag():
+    flags = flag_names()
+    assert flags["max_tokens"] == "--max-tokens"
+    assert flags["bootstrap_servers"] == "--bootstrap-servers"
+    assert set(flags) == set(Settings.model_fields) - set(SECRETS)
