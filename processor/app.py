@@ -1,0 +1,151 @@
+"""Builds the Faust app: topics, table, agent. No handling of records.
+
+``faust -A processor.app worker`` finds ``app`` here, made from the environment when asked for.
+"""
+
+from typing import Any, Final, cast
+
+import faust
+from mode import CrashingSupervisor
+
+from processor.agents.chunker import chunker
+from processor.clock import SystemClock
+from processor.core.errors import ProcessorError
+from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle
+from processor.counters import counter_named
+from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
+from processor.kafka.recovery import PartitionTables
+from processor.kafka.table import SessionTable
+from processor.kafka.transport import Transport
+from processor.metrics import Metrics, NoMetrics
+from processor.protocol.partition import Partition
+from processor.protocol.partitions import Partitions
+from processor.protocol.state import ChunkerConfig
+from processor.settings import Settings, load_settings, require_app_id
+
+#: Bounds of what a rebalance and a shutdown may wait for a commit.
+_REVOKE_TIMEOUT_S: Final = 5.0
+_STOP_TIMEOUT_S: Final = 10.0
+#: Batches that wait between fetch and chunker.
+_BUFFERED_BATCHES: Final = 16
+
+
+class ChunkerApp(faust.App):
+    """The Faust app of one worker.
+
+    Attributes:
+        settings: What it runs with.
+        clock: Its time.
+        partitions: The partitions that the group has given to it.
+        fatal: Why the process has to end, once it has.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self.settings = settings
+        self.clock = SystemClock()
+        self.fatal: ProcessorError | None = None
+        config = chunker_config(settings)
+
+        def make(number: int) -> Partition:
+            consumer = cast("GroupConsumer", self.consumer)  # our transport makes it
+            broker = KafkaPartitionBroker(settings, number, consumer)
+            return Partition(number, broker, config, self.clock, metrics)
+
+        self.partitions = Partitions(make, settings.commit_interval_s, self.end)
+        super().__init__(settings.app_id, **_faust_settings(settings))
+
+    def end(self, error: ProcessorError) -> None:
+        """End the process because of ``error``; the first one counts."""
+        if self.fatal is None:
+            self.fatal = error
+            self.add_future(self.crash(error))
+
+    def _new_transport(self) -> Transport:
+        return Transport(self.conf.broker_consumer, self)
+
+    def _create_directories(self) -> None:
+        """Make none: nothing is kept on disk."""
+
+    async def on_start(self) -> None:
+        """Start, committing from now on."""
+        await super().on_start()
+        self.add_future(self.partitions.commit_forever())
+
+    async def on_stop(self) -> None:
+        """Commit what is staged and stop; Faust does not call the revoke hook on SIGTERM."""
+        if self._consumer is not None:
+            self._consumer.stop_flow()
+        await self.partitions.close(_STOP_TIMEOUT_S)
+        await super().on_stop()
+
+
+def create_app(settings: Settings, metrics: Metrics | None = None) -> ChunkerApp:
+    """Return the app that chunks ``settings.records_topic``.
+
+    Raises:
+        ConfigError: The settings don't allow one.
+    """
+    app = ChunkerApp(require_app_id(settings), metrics or NoMetrics())
+    records = app.topic(
+        settings.records_topic,
+        key_serializer="raw",
+        value_serializer="raw",
+        # Offsets travel in our transactions: Faust has nothing to acknowledge.
+        acks=False,
+    )
+    app.agent(records, name="processor.agents.chunker")(chunker(app.partitions))
+    app.tables.add(SessionTable(app, name="sessions"))
+
+    @app.on_partitions_revoked.connect
+    async def hold(*_: object, **__: object) -> None:
+        await app.partitions.revoke(_REVOKE_TIMEOUT_S)
+
+    return app
+
+
+def chunker_config(settings: Settings) -> ChunkerConfig:
+    """Return what the settings say about chunking."""
+    policy = ChunkPolicy(
+        max_tokens=settings.max_tokens,
+        flush=OrIdle(settings.idle_s) if settings.idle_s else None,
+        max_age_s=settings.max_age_s,
+        max_chunk_bytes=settings.max_chunk_bytes,
+        max_chunk_records=settings.max_chunk_records,
+    )
+    return ChunkerConfig(
+        topic=settings.records_topic,
+        policy=policy,
+        counter=counter_named(settings.token_counter),
+        max_replay_records=settings.max_replay_records,
+        max_replay_ms=NEVER_MS,
+        start_at_end=settings.auto_offset_reset == "latest",
+        accept_policy_change=settings.accept_policy_change,
+    )
+
+
+def _faust_settings(settings: Settings) -> dict[str, Any]:
+    servers = settings.bootstrap_servers.split(",")
+    return {
+        "broker": [f"kafka://{server.strip()}" for server in servers],
+        "store": "memory://",
+        "TableManager": PartitionTables,
+        # An error in the agent ends the process; Faust's default would skip the batch.
+        "agent_supervisor": CrashingSupervisor,
+        "stream_buffer_maxsize": _BUFFERED_BATCHES,
+        # Nothing of Faust's own commits, declares topics, serves pages or elects leaders.
+        "broker_commit_interval": 3600.0,
+        "broker_session_timeout": settings.session_timeout_s,
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
+        "table_standby_replicas": 0,
+        "stream_wait_empty": False,
+        "stream_recovery_delay": 0.0,
+        "web_enabled": False,
+    }
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - Python's signature
+    if name == "app":
+        app = globals()["app"] = create_app(load_settings())
+        return app
+    raise AttributeError(name)

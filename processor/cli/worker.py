@@ -1,0 +1,74 @@
+"""``processor worker``: chunk a topic until told to stop."""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from typing import Final
+
+import click
+import faust
+
+from processor.app import ChunkerApp, create_app
+from processor.cli import options
+from processor.kafka.topics import check_topics, create_topics
+from processor.settings import Settings, flag_names
+
+log: Final = logging.getLogger(__name__)
+
+#: Kubernetes kills 30 s after SIGTERM.
+_DRAIN_S: Final = 25.0
+
+
+@click.command()
+@options.settings_options(*(it for it in flag_names() if it not in options.LOG))
+def worker(settings: Settings) -> None:
+    """Consume records, produce chunks, exactly once.
+
+    SIGTERM commits what is staged, leaves the group and exits 0 within 25 s; open chunks stay
+    open, in the log, for whoever takes over.
+    """
+    asyncio.run(_prepare(settings))
+    app = create_app(settings)
+    _run(app)
+    if app.fatal is not None:
+        raise app.fatal
+
+
+async def _prepare(settings: Settings) -> None:
+    if settings.create_topics:
+        await create_topics(settings)
+    await check_topics(settings)
+
+
+def _run(app: ChunkerApp) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    runner = _Worker(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
+    try:
+        runner.execute_from_commandline()
+    except SystemExit:
+        # Faust's way to return.
+        return
+    except Exception:
+        if app.fatal is None:
+            raise
+
+
+class _Worker(faust.Worker):
+    """Faust's worker, without a banner, and with a bound on how long stopping may take."""
+
+    def change_workdir(self, path: object) -> None:
+        """Stay where we are."""
+
+    def _schedule_shutdown(self, signal: signal.Signals) -> None:
+        timer = threading.Timer(_DRAIN_S, _give_up)
+        timer.daemon = True
+        timer.start()
+        super()._schedule_shutdown(signal)
+
+
+def _give_up() -> None:
+    log.error("not stopped within %.0f s; what is not committed will be replayed", _DRAIN_S)
+    os._exit(1)

@@ -1,0 +1,137 @@
+"""One partition's side of Apache Kafka: ``PartitionBroker`` over aiokafka."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from processor.core.errors import FencedError, UnreachableError
+from processor.kafka.connection import NO_ANSWER, client_settings
+from processor.kafka.producing import Targets, TransactionalProducer, translated
+from processor.kafka.reading import partition_reader, read_to_end, timestamp_of
+from processor.protocol.port import Survey, Transaction
+from processor.settings import Settings
+
+_FENCE_TIMEOUT_S: Final = 40.0
+_NO_OFFSET: Final = -1
+
+
+class GroupConsumer(Protocol):
+    """The two things asked of the consumer that is a member of the group."""
+
+    async def seek_stamped(self, partition: TopicPartition, offset: int, incarnation: int) -> None:
+        """Fetch from ``offset`` on; stamp what is taken from then on with ``incarnation``."""
+        ...
+
+    async def is_member(self) -> bool:
+        """Ask the coordinator whether we are in the present generation."""
+        ...
+
+
+class KafkaPartitionBroker:
+    """``PartitionBroker`` of one partition; see ``protocol/port.py`` for what each call does.
+
+    Args:
+        settings: Topics, group and connection.
+        partition: Its number, the same in all four topics.
+        consumer: The group's member; it exists only once the worker runs.
+    """
+
+    def __init__(self, settings: Settings, partition: int, consumer: GroupConsumer) -> None:
+        self._client = client_settings(settings)
+        self._consumer = consumer
+        self._targets = Targets(
+            TopicPartition(settings.records_topic, partition),
+            TopicPartition(settings.chunks_topic, partition),
+            TopicPartition(settings.changelog_topic, partition),
+            TopicPartition(settings.dead_letter_topic, partition),
+            settings.app_id,
+        )
+        # Always the same for this partition: it is the lock.
+        self._transactional_id = f"{settings.app_id}-{settings.records_topic}-{partition}"
+        self._where = f"{settings.records_topic}[{partition}]"
+        self._producer: TransactionalProducer | None = None
+
+    async def fence(self) -> None:
+        """Start the producer, which fences every older one of this partition."""
+        await self.discard()
+        producer = TransactionalProducer(self._client, self._transactional_id, self._where)
+        self._producer = producer
+        await producer.start(_FENCE_TIMEOUT_S)
+
+    async def read_changelog(self) -> Mapping[bytes, bytes]:
+        """Return the latest entry of each key."""
+        entries: dict[bytes, bytes] = {}
+        changelog = self._targets.changelog
+        async with partition_reader(self._client, changelog) as reader:
+            async for records in read_to_end(reader, changelog):
+                for record in records:
+                    key = record.key or b""
+                    if record.value is None:
+                        entries.pop(key, None)
+                    else:
+                        entries[key] = record.value
+        return entries
+
+    async def survey(self, offsets: Sequence[int]) -> Survey:
+        """Look at the log and at the group."""
+        records = self._targets.records
+        async with partition_reader(self._client, records) as reader:
+            starts = await reader.beginning_offsets([records])
+            ends = await reader.end_offsets([records])
+            partitions = reader.partitions_for_topic(records.topic)
+            found = {
+                it: await timestamp_of(reader, records, it)
+                for it in offsets
+                if starts[records] <= it < ends[records]
+            }
+        return Survey(
+            len(partitions or ()),
+            starts[records],
+            ends[records],
+            await self._committed(),
+            found,
+        )
+
+    async def seek(self, offset: int, incarnation: int) -> None:
+        """Seek the group's consumer."""
+        await self._consumer.seek_stamped(self._targets.records, offset, incarnation)
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Write one transaction."""
+        if self._producer is None:
+            message = f"{self._where}: no producer to commit with"
+            raise FencedError(message)
+        await self._producer.commit(transaction, self._targets)
+
+    async def owns(self) -> bool:
+        """Ask the group's coordinator."""
+        return await self._consumer.is_member()
+
+    async def discard(self) -> None:
+        """Cut the producer off."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await producer.discard()
+
+    async def _committed(self) -> int | None:
+        records = self._targets.records
+        admin = AIOKafkaAdminClient(**self._client)
+        try:
+            await admin.start()
+            # For this partition by name: a coordinator that is still loading then leaves it
+            # out, and one that has loaded says -1 for "no offset".
+            found: dict[TopicPartition, Any] = await admin.list_consumer_group_offsets(
+                self._targets.group, partitions=[records]
+            )
+        except (*NO_ANSWER, KafkaError) as error:
+            raise translated(error, self._where) from error
+        finally:
+            await admin.close()
+        if records not in found:
+            message = f"{self._where}: the group's coordinator is loading"
+            raise UnreachableError(message)
+        offset: int = found[records].offset
+        return None if offset == _NO_OFFSET else offset

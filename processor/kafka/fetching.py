@@ -1,0 +1,180 @@
+"""aiokafka's fetcher, handing out what it fetched as batches with their stamps.
+
+Three things differ from the consumer it belongs to. Records come as the client's own raw
+objects: copying each into a dataclass cost 15% of the worker's CPU. What is taken is stamped, in
+the same step of the event loop, with the positions before and after and with the incarnation
+of the seek that set them; so no batch can be taken for one of another opening. And of every
+answer the end of the log is kept, beside the time at which it was asked for.
+
+Positions come from our seeks alone. Kafka must never choose one: a recreated topic would pass
+silently, every record of it lost.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.consumer.fetcher import Fetcher, FetchResult
+from aiokafka.errors import NoError, for_code
+from aiokafka.protocol.fetch import FetchRequest
+
+from processor.clock import Clock
+from processor.protocol.port import Batch, Head
+
+_UNPOSITIONED_WAIT_S: Final = 0.05
+
+
+class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
+    """A ``Fetcher`` from which batches are taken.
+
+    Args:
+        clock: Stamps requests and batches.
+        grace_ms: Taken off a request's time, for clocks that differ.
+        arguments: aiokafka's own.
+    """
+
+    def __init__(self, *args: Any, clock: Clock, grace_ms: int, **arguments: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **arguments)
+        self._clock = clock
+        self._incarnations: dict[TopicPartition, int] = {}
+        self._heads: dict[TopicPartition, Head] = {}
+        self._client: Any = _HeadKeeper(self._client, self._heads, clock, grace_ms)
+
+    def seek(self, partition: TopicPartition, offset: int, incarnation: int) -> None:
+        """Fetch from ``offset`` on and stamp batches with ``incarnation``."""
+        self._subscriptions.seek(partition, offset)
+        self._incarnations[partition] = incarnation
+        self._heads.pop(partition, None)
+
+    def take(self, partitions: Iterable[TopicPartition], max_records: int) -> list[Batch]:
+        """Return what has been fetched for ``partitions``, in order, without waiting.
+
+        A partition whose position passed control records alone, or whose end of the log was
+        told again, gives a batch without records.
+
+        Raises:
+            KafkaError: A fetch of one of them failed for good.
+        """
+        return [batch for it in partitions if (batch := self._take_one(it, max_records))]
+
+    async def wait(self, timeout_s: float) -> None:
+        """Wait until records have been fetched, at most ``timeout_s``."""
+        waiter = self._create_fetch_waiter()
+        await asyncio.wait([waiter], timeout=timeout_s)
+        if not waiter.done():
+            waiter.cancel()
+
+    def _take_one(self, partition: TopicPartition, max_records: int) -> Batch | None:
+        assignment = self._subscriptions.subscription.assignment
+        incarnation = self._incarnations.get(partition)
+        if assignment is None or partition not in assignment.tps or incarnation is None:
+            return None
+        state = assignment.state_value(partition)
+        if not state.has_valid_position:
+            return None
+        first_offset, records = state.position, []
+        result = self._records.get(partition)
+        if result is not None:
+            records = self._drain(partition, result, max_records)
+        is_all = partition not in self._records
+        head = self._heads.pop(partition, None) if is_all else None
+        if state.position == first_offset and head is None:
+            return None
+        return Batch(
+            partition.partition,
+            incarnation,
+            first_offset,
+            state.position,
+            records,
+            self._clock.now_ms(),
+            head,
+        )
+
+    def _drain(self, partition: TopicPartition, result: Any, max_records: int) -> list[Any]:  # noqa: ANN401
+        if not isinstance(result, FetchResult):
+            del self._records[partition]
+            self._notify(self._wait_consume_future)
+            result.check_raise()
+        if result._partition_records is not None:  # noqa: SLF001
+            result._partition_records._consumer_record = _raw_record  # noqa: SLF001
+        records: list[Any] = result.getall(max_records)
+        if not result.has_more():
+            del self._records[partition]
+            self._notify(self._wait_consume_future)
+        return records
+
+    async def _update_fetch_positions(self, *_: object) -> bool:
+        """Leave a partition without a position alone: a seek is on its way."""
+        await asyncio.sleep(_UNPOSITIONED_WAIT_S)
+        return False
+
+
+class BatchConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is untyped
+    """A consumer whose fetcher is a ``BatchFetcher``."""
+
+    _fetcher: Any
+
+    def __init__(self, *topics: str, clock: Clock, grace_ms: int, **arguments: Any) -> None:  # noqa: ANN401
+        super().__init__(*topics, **arguments)
+        self._stamps: dict[str, Any] = {"clock": clock, "grace_ms": grace_ms}
+
+    @property
+    def fetcher(self) -> BatchFetcher:
+        """The fetcher, once started."""
+        fetcher: BatchFetcher = self._fetcher
+        return fetcher
+
+    async def start(self) -> None:
+        """Start, with our fetcher in the place of the one that aiokafka makes itself."""
+        await super().start()
+        made: Fetcher = self._fetcher
+        await made.close()
+        self._fetcher = BatchFetcher(
+            made._client,  # noqa: SLF001
+            self._subscription,
+            fetch_min_bytes=self._fetch_min_bytes,
+            fetch_max_bytes=self._fetch_max_bytes,
+            fetch_max_wait_ms=self._fetch_max_wait_ms,
+            max_partition_fetch_bytes=self._max_partition_fetch_bytes,
+            check_crcs=self._check_crcs,
+            fetcher_timeout=self._consumer_timeout,
+            retry_backoff_ms=self._retry_backoff_ms,
+            auto_offset_reset=self._auto_offset_reset,
+            isolation_level=self._isolation_level,
+            **self._stamps,
+        )
+
+
+class _HeadKeeper:
+    """A client that keeps, of each fetch, when it was asked and where the log ended."""
+
+    def __init__(
+        self,
+        client: Any,  # noqa: ANN401
+        heads: dict[TopicPartition, Head],
+        clock: Clock,
+        grace_ms: int,
+    ) -> None:
+        self._client = client
+        self._heads = heads
+        self._clock = clock
+        self._grace_ms = grace_ms
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._client, name)
+
+    async def send(self, node_id: int, request: Any, **arguments: Any) -> Any:  # noqa: ANN401
+        asked_at_ms = self._clock.now_ms() - self._grace_ms
+        response = await self._client.send(node_id, request, **arguments)
+        if isinstance(request, FetchRequest):
+            for topic, partitions in response.topics:
+                for partition, error_code, high_watermark, *_ in partitions:
+                    if for_code(error_code) is NoError:
+                        head = Head(asked_at_ms, high_watermark)
+                        self._heads[TopicPartition(topic, partition)] = head
+        return response
+
+
+def _raw_record(partition: TopicPartition, record: Any) -> Any:  # noqa: ANN401
+    return record

@@ -1,0 +1,178 @@
+"""One transactional producer, and one whole transaction of it.
+
+aiokafka retries a commit request (EndTxn) by itself, with the same epoch, when its answer is
+late: a late copy would then commit the *next* transaction, half-written. The requests are
+counted, and after a second one the producer must not be used again. Its ``stop()`` can hang for
+ever on a frozen broker, so it is never stopped: it is cut off, and the next owner's fence is
+the safety.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.errors import (
+    GroupAuthorizationFailedError,
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    KafkaError,
+    MessageSizeTooLargeError,
+    ProducerFenced,
+    TopicAuthorizationFailedError,
+    TransactionalIdAuthorizationFailed,
+)
+from aiokafka.structs import OffsetAndMetadata
+
+from processor.core.errors import ConfigError, FencedError, ProcessorError, UnreachableError
+from processor.protocol.port import Message, ResentCommitError, TooLargeError, Transaction
+
+#: Above the partition's own bound of a commit, see ``protocol/partition.py``.
+TRANSACTION_TIMEOUT_MS: Final = 30_000
+#: Messages that share a request. Below the smallest limit a topic may have here, so that only
+#: a message that is too large by itself is ever refused.
+_MAX_BATCH_BYTES: Final = 512 * 1024
+_DISCARD_TIMEOUT_S: Final = 2.0
+_FENCED: Final = (
+    ProducerFenced,
+    InvalidProducerEpoch,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+)
+_FORBIDDEN: Final = (
+    TopicAuthorizationFailedError,
+    GroupAuthorizationFailedError,
+    TransactionalIdAuthorizationFailed,
+)
+
+
+def translated(error: Exception, where: str) -> ProcessorError:
+    """Return the error of our tree that a Kafka error stands for."""
+    if isinstance(error, _FENCED):
+        return FencedError(f"{where}: a newer owner has fenced this one ({error!r})")
+    if isinstance(error, _FORBIDDEN):
+        return ConfigError(f"{where}: not allowed ({error!r}); grant the right and start again")
+    return UnreachableError(f"{where}: {error!r}")
+
+
+class Targets(NamedTuple):
+    """Where one input partition's transactions go; partition numbers are the input's."""
+
+    records: TopicPartition
+    chunks: TopicPartition
+    changelog: TopicPartition
+    dead_letters: TopicPartition
+    group: str
+
+
+class TransactionalProducer:
+    """A started producer: every older one of the same transactional id is fenced.
+
+    Args:
+        client: Arguments that every client takes to connect.
+        transactional_id: The lock that this producer is.
+        where: Topic and partition, for messages.
+    """
+
+    def __init__(self, client: dict[str, Any], transactional_id: str, where: str) -> None:
+        self._where = where
+        self._producer = AIOKafkaProducer(
+            **client,
+            transactional_id=transactional_id,
+            transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
+            compression_type="zstd",
+            max_batch_size=_MAX_BATCH_BYTES,
+            # Topics bound the size of a message; the client's own bound must not come first.
+            max_request_size=(1 << 31) - 1,
+        )
+        self._commit_requests = 0
+
+    async def start(self, timeout_s: float) -> None:
+        """Fence older owners and wait until their last transaction is resolved.
+
+        Raises:
+            UnreachableError: No answer within ``timeout_s``.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._producer.start()
+        except TimeoutError as error:
+            message = f"{self._where}: the broker did not let us take over in {timeout_s:.0f} s"
+            raise UnreachableError(message) from error
+        except KafkaError as error:
+            raise translated(error, self._where) from error
+        self._count_commit_requests()
+
+    async def commit(self, transaction: Transaction, targets: Targets) -> None:
+        """Write ``transaction``; see ``PartitionBroker.commit``."""
+        producer = self._producer
+        self._commit_requests = 0
+        try:
+            await producer.begin_transaction()
+            sent = [await self._send(targets.chunks, it) for it in transaction.chunks]
+            others = [
+                await self._send(targets.changelog, Message(key, value, ()))
+                for key, value in transaction.entries.items()
+            ]
+            others += [
+                await self._send(targets.dead_letters, it) for it in transaction.dead_letters
+            ]
+            # A refused message fails only its own future: the commit would succeed without it.
+            results = await asyncio.gather(*sent, *others, return_exceptions=True)
+            self._raise_refused(transaction.chunks, results)
+            offset = OffsetAndMetadata(transaction.next_offset, "")
+            await producer.send_offsets_to_transaction({targets.records: offset}, targets.group)
+            await producer.commit_transaction()
+        except KafkaError as error:
+            raise translated(error, self._where) from error
+        if self._commit_requests > 1:
+            message = f"{self._where}: the commit was asked for {self._commit_requests} times"
+            raise ResentCommitError(message)
+
+    async def discard(self) -> None:
+        """Cut the producer off, whatever it is doing."""
+        producer = self._producer
+        # Marked closed, so that nothing warns or flushes; its own stop() would wait for a flush.
+        producer._closed = True  # noqa: SLF001
+        sender = producer._sender.sender_task  # noqa: SLF001
+        if sender is not None:
+            sender.cancel()
+        closing = asyncio.ensure_future(producer.client.close())
+        await asyncio.wait([closing], timeout=_DISCARD_TIMEOUT_S)
+
+    async def _send(self, target: TopicPartition, message: Message) -> Awaitable[Any]:
+        sent: Awaitable[Any] = await self._producer.send(
+            target.topic,
+            message.value,
+            message.key,
+            target.partition,
+            message.timestamp_ms,
+            list(message.headers),
+        )
+        return sent
+
+    def _raise_refused(self, chunks: Iterable[Message], results: list[Any]) -> None:
+        for message, result in zip(chunks, results, strict=False):
+            if isinstance(result, MessageSizeTooLargeError):
+                if message.lone_offset is not None:
+                    raise TooLargeError(message.lone_offset)
+                text = (
+                    f"{self._where}: the chunks topic refuses a chunk of several records as too "
+                    "large; was its max.message.bytes lowered? Raise it above "
+                    "PROCESSOR_MAX_CHUNK_BYTES and start again"
+                )
+                raise ConfigError(text) from result
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+
+    def _count_commit_requests(self) -> None:
+        sender = self._producer._sender  # noqa: SLF001
+        ask: Callable[[Any], Awaitable[None]] = sender._do_txn_commit  # noqa: SLF001
+
+        async def counted(result: Any) -> None:  # noqa: ANN401 - aiokafka's own value
+            self._commit_requests += 1
+            await ask(result)
+
+        sender._do_txn_commit = counted  # noqa: SLF001

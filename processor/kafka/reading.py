@@ -1,0 +1,93 @@
+"""Reading partitions without a group: the changelog, single records, both topics of a proof."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError, OffsetOutOfRangeError
+
+from processor.core.errors import StateError, UnreachableError
+from processor.kafka.connection import NO_ANSWER
+from processor.protocol.port import LogRecord
+
+#: An empty partition answers only after this long, so it is part of every opening.
+_POLL_MS: Final = 50
+#: How long a foreign transaction may hide the end of a partition that we must read to its end.
+_HANGING_S: Final = 70.0
+_FETCH_BYTES: Final = 4 << 20
+
+
+@asynccontextmanager
+async def partition_reader(
+    client: dict[str, Any], *partitions: TopicPartition
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """Yield a started consumer of committed records, assigned to ``partitions``.
+
+    Raises:
+        UnreachableError: The broker does not answer.
+    """
+    reader = AIOKafkaConsumer(
+        **client,
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        max_partition_fetch_bytes=_FETCH_BYTES,
+        fetch_max_wait_ms=_POLL_MS,
+    )
+    try:
+        await reader.start()
+        reader.assign(list(partitions))
+        yield reader
+    except (*NO_ANSWER, KafkaError) as error:
+        names = ", ".join(f"{it.topic}[{it.partition}]" for it in partitions)
+        message = f"can't read {names}: {error!r}"
+        raise UnreachableError(message) from error
+    finally:
+        await reader.stop()
+
+
+async def read_to_end(
+    reader: AIOKafkaConsumer, partition: TopicPartition
+) -> AsyncIterator[Sequence[LogRecord]]:
+    """Yield the records from the reader's position to the high watermark as of now, in lists.
+
+    Positions are compared, not records: commit markers are never delivered.
+
+    Raises:
+        StateError: A transaction hangs before the watermark and stays so.
+    """
+    end: int | None = None
+    waited_from = asyncio.get_running_loop().time()
+    while True:
+        batches = await reader.getmany(partition, timeout_ms=_POLL_MS)
+        # The first answer after the call tells the watermark as of now, or a little later.
+        end = reader.highwater(partition) if end is None else end
+        for records in batches.values():
+            waited_from = asyncio.get_running_loop().time()
+            yield records
+        position = await reader.position(partition)
+        if end is not None and position >= end:
+            return
+        if asyncio.get_running_loop().time() - waited_from > _HANGING_S:
+            message = (
+                f"{partition.topic}[{partition.partition}]: a transaction hangs at offset "
+                f"{position}, before the end at {end}; find it with `kafka-transactions.sh "
+                "find-hanging` and abort it"
+            )
+            raise StateError(message)
+
+
+async def timestamp_of(
+    reader: AIOKafkaConsumer, partition: TopicPartition, offset: int
+) -> int | None:
+    """Return the timestamp of the record at ``offset``, ``None`` if there is none."""
+    reader.seek(partition, offset)
+    try:
+        async for records in read_to_end(reader, partition):
+            first = records[0]
+            return first.timestamp if first.offset == offset else None
+    except OffsetOutOfRangeError:
+        return None
+    return None

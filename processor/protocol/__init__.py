@@ -1,0 +1,1 @@
+"""What must happen, and in which order, so that every record lands once; knows no Kafka."""

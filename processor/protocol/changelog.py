@@ -1,0 +1,152 @@
+"""Session states and the partition's own entry, to bytes and back.
+
+Every entry starts with a version byte; an unknown one is a state fault, never a guess. The
+partition's entry has the empty key, which no session can have, and is part of every transaction.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from processor.core.accumulator import SessionState
+from processor.core.errors import ChangelogError
+from processor.core.records import Carried, Record
+from processor.wire import size_bytes
+
+PARTITION_KEY: Final = b""
+VERSION: Final = 1
+_VERSION_BYTE: Final = bytes([VERSION])
+_CARRIED: Final = tuple(Carried)
+
+_Entry = TypeVar("_Entry")
+_OpenRecord = tuple[int, int | None, int, int, bytes]
+
+
+class _Session(msgspec.Struct, array_like=True, frozen=True):
+    t: int
+    digest: bytes
+    next_offset: int
+    ended: bool
+    records: list[_OpenRecord] = []
+    opened_at_ms: int = 0
+    last_at_ms: int = 0
+
+
+class Counts(msgspec.Struct, array_like=True):
+    """What became of the partition's records since its first; ``records`` = ``chunked`` + open."""
+
+    records: int = 0
+    chunked: int = 0
+    dead_letters: int = 0
+    ends: int = 0
+
+
+class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a partition stands, as its last transaction left it.
+
+    Attributes:
+        low: Where a replay starts.
+        log_time_ms: Largest timestamp before ``low``.
+        seen: First offset never processed.
+        partition_count: Partitions of the records topic.
+        rule: Policy and token counter, by name.
+        fingerprint: Offset and timestamp of the last record processed, to know the log again.
+        counts: See ``Counts``.
+    """
+
+    low: int
+    log_time_ms: int
+    seen: int
+    partition_count: int
+    rule: dict[str, Any]
+    fingerprint: tuple[int, int] | None
+    counts: Counts
+
+
+def encode_session(state: SessionState) -> bytes:
+    """Return the entry of a session: its counters, and its open records if it has any."""
+    records: list[_OpenRecord] = [
+        (it.offset or 0, it.timestamp_ms, it.token_count, _CARRIED.index(it.carried), it.value)
+        for it in state.records
+    ]
+    return _VERSION_BYTE + msgspec.msgpack.encode(
+        _Session(
+            state.t,
+            state.digest,
+            state.next_offset,
+            state.ended,
+            records,
+            state.opened_at_ms,
+            state.last_at_ms,
+        )
+    )
+
+
+def encode_partition(entry: PartitionEntry) -> bytes:
+    """Return the partition's own entry."""
+    return _VERSION_BYTE + msgspec.msgpack.encode(entry)
+
+
+def decode_partition(entries: Mapping[bytes, bytes], where: str) -> PartitionEntry | None:
+    """Return the partition's own entry, ``None`` when the changelog has none.
+
+    Args:
+        entries: The changelog's latest entries by key.
+        where: Topic and partition, for the error.
+
+    Raises:
+        ChangelogError: It can't be read.
+    """
+    value = entries.get(PARTITION_KEY)
+    return None if value is None else _decode(value, PartitionEntry, f"{where}, partition entry")
+
+
+def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[SessionState]:
+    """Yield the state of every session in the changelog.
+
+    Raises:
+        ChangelogError: An entry can't be read.
+    """
+    for key, value in entries.items():
+        if key != PARTITION_KEY:
+            yield _state(key.decode(), _decode(value, _Session, f"{where}, session {key!r}"))
+
+
+def _state(session: str, entry: _Session) -> SessionState:
+    records = tuple(
+        Record(
+            session,
+            value,
+            token_count,
+            offset,
+            timestamp_ms,
+            size_bytes(value, _CARRIED[carried]),
+            _CARRIED[carried],
+        )
+        for offset, timestamp_ms, token_count, carried, value in entry.records
+    )
+    return SessionState(
+        session,
+        entry.t,
+        entry.digest,
+        entry.next_offset,
+        entry.ended,
+        records,
+        entry.opened_at_ms,
+        entry.last_at_ms,
+    )
+
+
+def _decode(value: bytes, kind: type[_Entry], where: str) -> _Entry:
+    if value[:1] != _VERSION_BYTE:
+        message = (
+            f"{where}: version {value[:1].hex() or 'none'}, this reads {VERSION:02x}; run the "
+            "version of processor that wrote it, or reset with `processor state reset`"
+        )
+        raise ChangelogError(message)
+    try:
+        return msgspec.msgpack.decode(value[1:], type=kind)
+    except msgspec.DecodeError as error:
+        message = f"{where}: {error}; the changelog is damaged, see `processor state show`"
+        raise ChangelogError(message) from error

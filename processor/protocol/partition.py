@@ -1,0 +1,231 @@
+"""One input partition: open, feed, commit, hold, resume, close.
+
+Theory of operation. A partition has one transactional producer whose id never changes, so the
+producer is the lock: whoever opens it last fences all others out, and whatever an older owner
+sends afterwards is refused. The rules, and what breaks without each:
+
+*Open*: ask the group; **fence** (waits until the last owner's transaction is resolved); only
+then read the **changelog** to its high watermark (read before the fence, it misses the last
+owner's last commit: records lost); check it against the world; ask the group again; take a new
+**incarnation** and seek to ``low``. The committed offset is a hint: it tells a person's reset.
+
+*Feed*: only batches of this incarnation, in order. Faust's queues still hold older ones after a
+reopening, and taking one skips what lies between.
+
+*Commit*: one transaction at a time, while the next batches are fed. Chunks, session entries,
+the partition's entry and the offset land together or not at all.
+
+*Failure*: whatever fails, the producer is thrown away and the state with it. Nothing is retried
+on the same producer: a commit without an answer may have landed, and only the changelog, read
+after a new fence, knows. The one thing kept is which records the topic refused as too large.
+
+*Hold* and *resume* (a rebalance that gives the partition back): state, stage and live producer
+stay together, and there is no fence on return. If anyone opened it meanwhile, our next commit is
+fenced and the partition opens anew; fencing on return would hide that owner's chunks from us.
+
+*Close*: never flushes an open chunk; output must not depend on restarts.
+"""
+
+import asyncio
+from collections.abc import Callable
+from enum import Enum
+from itertools import count
+from typing import Final
+
+from processor.clock import Clock
+from processor.core.errors import ProcessorError, StaleGenerationError, StateError, UnreachableError
+from processor.core.sessions import PartitionSessions
+from processor.metrics import Metrics
+from processor.protocol.changelog import decode_partition, decode_sessions
+from processor.protocol.port import Batch, PartitionBroker, TooLargeError
+from processor.protocol.start_checks import first_entry, survey_until_settled, world_agrees
+from processor.protocol.state import ChunkerConfig, PartitionState, Tally
+
+#: Bound of a commit. The transaction's own timeout lies above it, so that the broker never
+#: gives a transaction up that we still wait for.
+COMMIT_TIMEOUT_S: Final = 15.0
+_incarnations: Final = count(1)
+
+
+class Phase(Enum):
+    """Where a partition is in its life."""
+
+    CLOSED = "closed"
+    OPENING = "opening"
+    READY = "ready"
+    HELD = "held"
+
+
+class Partition:
+    """One input partition, as this worker has it.
+
+    Args:
+        number: Its number.
+        broker: Its side of the broker.
+        config: What all partitions have in common.
+        clock: Tells when a moved position is worth a commit.
+        metrics: Where counts go, once what they count is committed.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        broker: PartitionBroker,
+        config: ChunkerConfig,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> None:
+        self.number = number
+        self.phase = Phase.CLOSED
+        self.incarnation = 0
+        self.state: PartitionState | None = None
+        self._broker = broker
+        self._config = config
+        self._clock = clock
+        self._metrics = metrics
+        self._omitted: frozenset[int] = frozenset()
+        self._commit = asyncio.Lock()
+
+    @property
+    def where(self) -> str:
+        """Topic and partition, for messages."""
+        return f"{self._config.topic}[{self.number}]"
+
+    async def open(self, is_current: Callable[[], bool]) -> None:
+        """Fence older owners, rebuild the state, and seek to where the replay starts.
+
+        Args:
+            is_current: Tells whether the partition is still ours in the generation that
+                this opening is for.
+
+        Raises:
+            StaleGenerationError: It is not.
+            StateError: Changelog and log disagree; a person must decide.
+            UnreachableError: The broker does not answer.
+        """
+        self._check(is_current)
+        self.phase = Phase.OPENING
+        try:
+            await self._broker.fence()
+            self.state = await self._restore()
+            self._check(is_current)
+            self.incarnation = next(_incarnations)
+            await self._broker.seek(self.state.position, self.incarnation)
+        except BaseException:
+            await self.close()
+            raise
+        self.phase = Phase.READY
+        self._metrics.increment("processor_partition_openings_total", kind="fresh")
+
+    def feed(self, batch: Batch) -> bool:
+        """Process a batch and return whether it was ours.
+
+        Raises:
+            StateError: The batch does not start at our position.
+        """
+        if self.phase is not Phase.READY or batch.incarnation != self.incarnation:
+            return False
+        if self.state is None:
+            message = f"{self.where}: ready without a state"
+            raise AssertionError(message)
+        self.state.feed(batch)
+        return True
+
+    async def commit(self) -> bool:
+        """Commit what is staged, if anything is worth it, and return whether one was.
+
+        Raises:
+            ProcessorError: It failed; state and producer are gone and the partition is closed.
+        """
+        async with self._commit:
+            state = self.state
+            if state is None or self.phase is Phase.OPENING:
+                return False
+            taken = state.take(self._clock.now_ms())
+            if taken is None:
+                return False
+            transaction, tally = taken
+            try:
+                async with asyncio.timeout(COMMIT_TIMEOUT_S):
+                    await self._broker.commit(transaction)
+            except BaseException as error:
+                await self._fail(state, error)
+                if isinstance(error, TimeoutError):
+                    message = f"{self.where}: no answer to a commit for {COMMIT_TIMEOUT_S:.0f} s"
+                    raise UnreachableError(message) from error
+                raise
+            self._count(tally)
+            return True
+
+    async def hold(self, timeout_s: float) -> None:
+        """Stop feeding and keep all there is, for the case that the partition comes back.
+
+        What is staged is committed first, within ``timeout_s``; a partition whose commit is in
+        doubt, or that was still opening, is closed.
+        """
+        if self.phase is not Phase.READY:
+            await self.close()
+            return
+        self.phase = Phase.HELD
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.commit()
+        except (ProcessorError, TimeoutError):
+            # commit() has closed the partition; the next owner finds what is durable.
+            await self.close()
+
+    async def resume(self, is_current: Callable[[], bool]) -> None:
+        """Go on with what was held: a new incarnation from our own position, no fence.
+
+        Raises:
+            StaleGenerationError: The partition is not ours any more.
+            UnreachableError: The consumer does not answer.
+        """
+        self._check(is_current)
+        if self.state is None:
+            message = f"{self.where}: nothing is held"
+            raise StateError(message)
+        self.incarnation = next(_incarnations)
+        await self._broker.seek(self.state.position, self.incarnation)
+        self.phase = Phase.READY
+        self._metrics.increment("processor_partition_openings_total", kind="resumed")
+
+    async def is_owned(self) -> bool:
+        """Ask the group whether we are still a member of its present generation."""
+        return await self._broker.owns()
+
+    async def close(self) -> None:
+        """Drop state and producer; bounded in time, and harmless twice."""
+        self.phase = Phase.CLOSED
+        self.state = None
+        await self._broker.discard()
+
+    async def _fail(self, state: PartitionState, error: BaseException) -> None:
+        self._metrics.increment("processor_transactions_total", result="failed")
+        if isinstance(error, TooLargeError):
+            self._omitted |= {error.offset}
+        # A partition that was closed and opened again meanwhile has a producer of its own.
+        if self.state is state:
+            await self.close()
+
+    def _count(self, tally: Tally) -> None:
+        self._metrics.increment("processor_transactions_total", result="committed")
+        for (name, tags), value in tally.items():
+            self._metrics.increment(name, value, **dict(tags))
+
+    def _check(self, is_current: Callable[[], bool]) -> None:
+        if not is_current():
+            message = f"{self.where}: the group has rebalanced since; it is not ours to open"
+            raise StaleGenerationError(message)
+
+    async def _restore(self) -> PartitionState:
+        entries = await self._broker.read_changelog()
+        entry = decode_partition(entries, self.where)
+        survey = await survey_until_settled(self._broker, entry)
+        world_agrees(entry, survey, self._config, self.where)
+        if entry is None:
+            entry = first_entry(survey, self._config)
+        sessions = PartitionSessions(
+            self._config.policy, decode_sessions(entries, self.where), entry.log_time_ms
+        )
+        return PartitionState(self._config, self.number, entry, sessions, self._omitted)

@@ -1,0 +1,187 @@
+"""All partitions of this worker: assigned, fed, committed, reopened, given back.
+
+Theory of operation. The group gives and takes; each partition lives by itself. A failure of one
+closes it and opens it again in place, with a growing wait, for as long as the group says it is
+ours; the others go on. What no reopening can mend (state and log disagree, settings are wrong,
+or one partition fails again and again) is fatal and ends the process, which says why.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from processor.core.errors import (
+    ConfigError,
+    OwnershipError,
+    ProcessorError,
+    StaleGenerationError,
+    StateError,
+    UnreachableError,
+)
+from processor.protocol.partition import Partition, Phase
+from processor.protocol.port import Batch, TooLargeError
+
+log: Final = logging.getLogger(__name__)
+
+#: Failures in a row of one partition that end the process: about three minutes of them.
+MAX_FAILURES: Final = 40
+_FIRST_WAIT_S: Final = 0.2
+_LONGEST_WAIT_S: Final = 5.0
+#: Chunks staged in one partition beyond which feeding waits for its commit.
+_MAX_STAGED_BYTES: Final = 32 << 20
+#: Partitions opened at once: each opening makes connections of its own.
+_MAX_OPENINGS: Final = 8
+
+
+class Partitions:
+    """The partitions that the group gave to this worker.
+
+    Args:
+        make: Makes the partition of a number.
+        commit_interval_s: A partition commits at most this often.
+        on_fatal: Told of what no reopening can mend.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[int], Partition],
+        commit_interval_s: float,
+        on_fatal: Callable[[ProcessorError], None],
+    ) -> None:
+        self._make = make
+        self._commit_interval_s = commit_interval_s
+        self._on_fatal = on_fatal
+        self._partitions: dict[int, Partition] = {}
+        self._failures: dict[int, int] = {}
+        self._commits: dict[int, asyncio.Task[None]] = {}
+        self._openings: dict[int, asyncio.Task[None]] = {}
+        self._is_current: Callable[[], bool] = lambda: False
+        self._slots = asyncio.Semaphore(_MAX_OPENINGS)
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(self._partitions.values())
+
+    async def assign(self, numbers: set[int], is_current: Callable[[], bool]) -> None:
+        """Make these partitions, and no others, ready; those held are resumed.
+
+        Returns when each is ready or ``is_current`` says that the group has moved on.
+        """
+        self._is_current = is_current
+        gone = [self._partitions.pop(it) for it in list(self._partitions) if it not in numbers]
+        await asyncio.gather(*(it.close() for it in gone))
+        for number in sorted(numbers):
+            partition = self._partitions.setdefault(number, self._make(number))
+            self._start_opening(partition)
+        await asyncio.gather(*self._openings.values(), return_exceptions=True)
+
+    async def revoke(self, timeout_s: float) -> None:
+        """Hold every partition until the group says who has it; bounded by ``timeout_s``."""
+        self._is_current = lambda: False
+        openings, self._openings = list(self._openings.values()), {}
+        for task in openings:
+            task.cancel()
+        await asyncio.gather(*openings, return_exceptions=True)
+        await asyncio.gather(*(it.hold(timeout_s) for it in self._partitions.values()))
+
+    async def close(self, timeout_s: float) -> None:
+        """Commit what is staged and let go of everything."""
+        await self.revoke(timeout_s)
+        await asyncio.gather(*(it.close() for it in self._partitions.values()))
+        self._partitions.clear()
+
+    async def feed(self, batch: Batch) -> None:
+        """Hand a batch to its partition; one of an older incarnation is dropped.
+
+        Waits for the partition's commit when too much is staged.
+        """
+        partition = self._partitions.get(batch.partition)
+        if partition is None:
+            return
+        try:
+            partition.feed(batch)
+        except StateError as error:
+            self._on_fatal(error)
+            raise
+        state = partition.state
+        if state is not None and state.staged_bytes > _MAX_STAGED_BYTES:
+            await self._start_commit(partition)
+
+    async def commit_forever(self) -> None:
+        """Commit each partition once in every interval, side by side."""
+        while True:
+            await asyncio.sleep(self._commit_interval_s)
+            for partition in list(self._partitions.values()):
+                if partition.phase is Phase.READY:
+                    self._start_commit(partition)
+
+    def _start_commit(self, partition: Partition) -> asyncio.Task[None]:
+        task = self._commits.get(partition.number)
+        if task is None or task.done():
+            task = asyncio.create_task(self._commit(partition))
+            self._commits[partition.number] = task
+        return task
+
+    async def _commit(self, partition: Partition) -> None:
+        try:
+            if await partition.commit():
+                self._failures.pop(partition.number, None)
+        except (OwnershipError, UnreachableError, TooLargeError) as error:
+            log.warning("commit failed, opening again", extra=_about(partition, error))
+            if self._partitions.get(partition.number) is partition and self._is_current():
+                self._start_opening(partition)
+        except (StateError, ConfigError) as error:
+            self._on_fatal(error)
+
+    def _start_opening(self, partition: Partition) -> None:
+        task = self._openings.get(partition.number)
+        if task is None or task.done():
+            task = asyncio.create_task(self._open(partition, self._is_current))
+            self._openings[partition.number] = task
+
+    async def _open(self, partition: Partition, is_current: Callable[[], bool]) -> None:
+        """Open until it is ready, the group has moved on, or it is hopeless."""
+        while is_current():
+            try:
+                await self._wait_and_open(partition, is_current)
+            except StaleGenerationError:
+                log.info("opening given up: the group has moved on", extra=_about(partition))
+            except (OwnershipError, UnreachableError) as error:
+                log.warning("opening failed", extra=_about(partition, error))
+                if self._failures[partition.number] >= MAX_FAILURES:
+                    self._on_fatal(error)
+                    return
+            except (StateError, ConfigError) as error:
+                self._on_fatal(error)
+                return
+            else:
+                log.info("partition is ready", extra=_about(partition))
+                return
+
+    async def _wait_and_open(self, partition: Partition, is_current: Callable[[], bool]) -> None:
+        failures = self._failures.get(partition.number, 0)
+        self._failures[partition.number] = failures + 1
+        if failures:
+            await asyncio.sleep(min(_FIRST_WAIT_S * 2.0 ** (failures - 1), _LONGEST_WAIT_S))
+            # Opening fences whoever has the partition: only if the group says it is ours.
+            if not await partition.is_owned():
+                message = f"{partition.where}: the group does not count us as a member"
+                raise UnreachableError(message)
+        if partition.phase is Phase.HELD:
+            await partition.resume(is_current)
+            self._failures.pop(partition.number, None)
+            return
+        async with self._slots:
+            await partition.open(is_current)
+
+
+def _about(partition: Partition, error: ProcessorError | None = None) -> dict[str, object]:
+    """Return what a log line about a partition carries beside its text."""
+    state = partition.state
+    return {
+        "partition": partition.where,
+        "incarnation": partition.incarnation,
+        "position": state.position if state is not None else None,
+        "seen": state.seen if state is not None else None,
+        "error": f"{type(error).__name__}: {error}" if error is not None else None,
+    }

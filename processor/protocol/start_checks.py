@@ -1,0 +1,129 @@
+"""Does the state fit the log that we find? Where it does not, a person decides, nothing guesses."""
+
+import asyncio
+from typing import Final
+
+from processor.core.errors import ConfigError, StateError
+from processor.protocol.changelog import Counts, PartitionEntry
+from processor.protocol.port import PartitionBroker, Survey
+from processor.protocol.state import ChunkerConfig
+
+#: A coordinator that has just moved may show an older offset for a while; only one that stays
+#: different has been reset by a person.
+_SETTLE_TRIES: Final = 10
+_SETTLE_WAIT_S: Final = 0.5
+
+
+async def survey_until_settled(broker: PartitionBroker, entry: PartitionEntry | None) -> Survey:
+    """Look at the log and the group.
+
+    Looks again for some seconds while the group's offset is not the one that the entry tells of.
+    """
+    offsets = [entry.fingerprint[0]] if entry is not None and entry.fingerprint else []
+    expected = None if entry is None else entry.seen
+    survey = await broker.survey(offsets)
+    for _ in range(_SETTLE_TRIES):
+        if survey.committed == expected:
+            break
+        await asyncio.sleep(_SETTLE_WAIT_S)
+        survey = await broker.survey(offsets)
+    return survey
+
+
+def world_agrees(
+    entry: PartitionEntry | None, survey: Survey, config: ChunkerConfig, where: str
+) -> None:
+    """Return if the state fits the log and the group.
+
+    Raises:
+        StateError: It does not; the message says what differs and what a person can do.
+        ConfigError: Partitions or policy were changed.
+    """
+    if entry is None:
+        if survey.committed is not None:
+            message = (
+                f"{where}: the group has the offset {survey.committed} but the changelog holds "
+                "no state for it; is the changelog lost, or another application's group? Choose "
+                "a new PROCESSOR_APP_ID, or start over with `processor state reset`"
+            )
+            raise StateError(message)
+        return
+    _check_partitions(entry, survey, where)
+    _check_log(entry, survey, where)
+    _check_offset(entry, survey, where)
+    _check_rule(entry, config, where)
+
+
+def first_entry(survey: Survey, config: ChunkerConfig) -> PartitionEntry:
+    """Return where a partition stands that nobody has processed before."""
+    start = survey.stable_end if config.start_at_end else survey.log_start
+    return PartitionEntry(
+        low=start,
+        log_time_ms=0,
+        seen=start,
+        partition_count=survey.partition_count,
+        rule=config.rule,
+        fingerprint=None,
+        counts=Counts(),
+    )
+
+
+def _check_partitions(entry: PartitionEntry, survey: Survey, where: str) -> None:
+    if entry.partition_count != survey.partition_count:
+        message = (
+            f"{where}: the topic had {entry.partition_count} partitions and now has "
+            f"{survey.partition_count}; sessions have moved between partitions. Send records to "
+            "a new topic with the new count under a new PROCESSOR_APP_ID, or restore the old one"
+        )
+        raise ConfigError(message)
+
+
+def _check_log(entry: PartitionEntry, survey: Survey, where: str) -> None:
+    if survey.log_start > entry.low:
+        message = (
+            f"{where}: the log starts at {survey.log_start}, the replay of open chunks at "
+            f"{entry.low}; retention has eaten records that are in no chunk yet. Raise "
+            "retention.ms, and accept the loss with `processor state reset`"
+        )
+        raise StateError(message)
+    if entry.seen > survey.stable_end:
+        message = (
+            f"{where}: processed up to {entry.seen} but the log ends at {survey.stable_end}; was "
+            "the topic deleted and created again? Start over with `processor state reset`"
+        )
+        raise StateError(message)
+    if entry.fingerprint is not None:
+        offset, timestamp_ms = entry.fingerprint
+        found = survey.timestamps.get(offset, timestamp_ms)
+        if found != timestamp_ms:
+            message = (
+                f"{where}: the record at offset {offset} has the timestamp {found}, it had "
+                f"{timestamp_ms}; the topic was deleted and created again. Start over with "
+                "`processor state reset`"
+            )
+            raise StateError(message)
+
+
+def _check_offset(entry: PartitionEntry, survey: Survey, where: str) -> None:
+    # No offset at all is no reset: the group's offsets expire while it is stopped for long.
+    if survey.committed not in (None, entry.seen):
+        message = (
+            f"{where}: the group's offset is {survey.committed}, processed up to {entry.seen}; "
+            "someone has reset the group. Offsets do not move this worker: see `processor state "
+            "show`, and start over with `processor state reset` if that is what you want"
+        )
+        raise StateError(message)
+
+
+def _check_rule(entry: PartitionEntry, config: ChunkerConfig, where: str) -> None:
+    changed = [
+        f"{name} {entry.rule.get(name)!r} -> {value!r}"
+        for name, value in config.rule.items()
+        if entry.rule.get(name) != value
+    ]
+    if changed and not config.accept_policy_change:
+        message = (
+            f"{where}: the policy differs from that of the open chunks: {', '.join(changed)}. "
+            "Set it back, or go on with PROCESSOR_ACCEPT_POLICY_CHANGE=true"
+        )
+        raise ConfigError(message)
