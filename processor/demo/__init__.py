@@ -1,0 +1,1 @@
+"""The demo: brokers from nothing, made transcripts, and the whole way through."""
