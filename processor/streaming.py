@@ -53,7 +53,8 @@ async def chunks(
             else:
                 held = held or SessionAccumulator(SessionState.new(record.session), policy)
                 log_time_ms = max(log_time_ms, _time_ms(record))
-                (tokens,) = count_tokens(counter, [record.value])
+                text = record.value.decode("utf-8", "replace")
+                (tokens,) = count_tokens(counter, [text])
                 closed = held.push(record._replace(token_count=tokens), log_time_ms)
             for chunk in closed:
                 yield chunk

@@ -30,22 +30,29 @@ _WHITE: Final = b" \t"
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
-def carried_as(value: bytes) -> Carried:
-    """Return how a chunk carries ``value``; total on any bytes."""
+def read_value(value: bytes) -> tuple[str, Carried]:
+    """Return the text of ``value`` and how a chunk carries it; total on any bytes.
+
+    The text is for counting tokens: invalid UTF-8 is replaced in it.
+    """
     try:
-        value.decode()
+        text = value.decode()
     except UnicodeDecodeError:
-        return Carried.BASE64
+        return value.decode("utf-8", "replace"), Carried.BASE64
+    return text, Carried.VALUE if _is_spliceable(value) else Carried.TEXT
+
+
+def _is_spliceable(value: bytes) -> bool:
     # Cheap bounds first: msgspec does not judge line breaks, outer white space or depth.
     if b"\n" in value or b"\r" in value or value[:1] in _WHITE or value[-1:] in _WHITE:
-        return Carried.TEXT
+        return False
     if value.count(b"[") + value.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
-        return Carried.TEXT
+        return False
     try:
         _validate(value)
     except (msgspec.DecodeError, RecursionError):
-        return Carried.TEXT
-    return Carried.VALUE
+        return False
+    return True
 
 
 def size_bytes(value: bytes, carried: Carried) -> int:
@@ -223,9 +230,18 @@ def decode_chunk(line: bytes) -> WireChunk:
 
 
 def _record(record: Record) -> bytes:
-    if record.carried is Carried.VALUE:
-        body = record.value
-    elif record.carried is Carried.TEXT:
+    _, value, token_count, offset, timestamp_ms, _, carried = record
+    if carried is Carried.VALUE and offset is not None and timestamp_ms is not None:
+        # Nearly every record of a log; one format costs half of the general way.
+        return b'{"offset":%d,"timestamp_ms":%d,"token_count":%d,"value":%b}' % (
+            offset,
+            timestamp_ms,
+            token_count,
+            value,
+        )
+    if carried is Carried.VALUE:
+        body = value
+    elif carried is Carried.TEXT:
         body = _text(record.value.decode())
     else:
         body = b'"%b"' % base64.b64encode(record.value)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 import click
@@ -57,6 +58,21 @@ async def _tail(
     *,
     from_start: bool,
 ) -> None:
+    async with chunks_as_they_land(settings, from_start=from_start) as messages:
+        async for line in lines(messages, session, max_chunks, output):
+            click.echo(line)
+
+
+@asynccontextmanager
+async def chunks_as_they_land(
+    settings: Settings, *, from_start: bool
+) -> AsyncIterator[AsyncIterator[Message]]:
+    """Yield an endless iterator over the messages of the chunks topic.
+
+    Raises:
+        ConfigError: There is no such topic.
+        UnreachableError: No broker answers.
+    """
     topic = settings.chunks_topic
     # Not asked of the consumer: its own question would make the broker create the topic.
     count = (await describe_topic(settings, topic)).partition_count
@@ -72,8 +88,7 @@ async def _tail(
             consumer.assign([TopicPartition(topic, partition) for partition in range(count)])
             await (consumer.seek_to_beginning() if from_start else consumer.seek_to_end())
             _log.info("waiting for chunks", extra={"topic": topic, "partitions": count})
-            async for line in lines(consumer, session, max_chunks, output):
-                click.echo(line)
+            yield consumer
         finally:
             await consumer.stop()
 

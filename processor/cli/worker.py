@@ -46,6 +46,7 @@ def _run(app: ChunkerApp) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     runner = _Worker(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
+    runner.spinner = None  # it writes terminal codes to wherever stdout goes
     try:
         runner.execute_from_commandline()
     except SystemExit:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from processor.core.policy import NEVER_MS
 from processor.core.records import Record
 
 
@@ -59,4 +58,3 @@ class OpenChunk:
     size_bytes: int = 0
     opened_at_ms: int = 0
     last_at_ms: int = 0
-    deadline_ms: int = NEVER_MS

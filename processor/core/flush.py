@@ -26,12 +26,12 @@ def why_late(held: OpenChunk, policy: ChunkPolicy) -> FlushReason:
 
 def was_idle(held: OpenChunk, incoming: Record, policy: ChunkPolicy, now_ms: int) -> bool:
     """Tell whether no record came for ``idle_s``, before the chunk was too old."""
-    return now_ms > held.deadline_ms and why_late(held, policy) is FlushReason.IDLE
+    return now_ms > deadline_ms(held, policy) and why_late(held, policy) is FlushReason.IDLE
 
 
 def is_too_old(held: OpenChunk, incoming: Record, policy: ChunkPolicy, now_ms: int) -> bool:
     """Tell whether ``max_age_s`` passed since the first record, before the chunk was idle."""
-    return now_ms > held.deadline_ms and why_late(held, policy) is FlushReason.AGE
+    return now_ms > deadline_ms(held, policy) and why_late(held, policy) is FlushReason.AGE
 
 
 def would_exceed_bytes(held: OpenChunk, incoming: Record, policy: ChunkPolicy, now_ms: int) -> bool:
@@ -65,19 +65,6 @@ def why_flush(
 ) -> FlushReason | None:
     """Return the first rule that closes ``held`` before ``incoming``, or ``None``."""
     return next((why for why, holds in FLUSH_RULES if holds(held, incoming, policy, now_ms)), None)
-
-
-def fits(held: OpenChunk, incoming: Record, policy: ChunkPolicy, now_ms: int) -> bool:
-    """Tell whether no rule closes ``held``: ``why_flush(...) is None``, in one expression.
-
-    Nearly every record fits, and asking the table costs it 1 µs; a law keeps the two equal.
-    """
-    return (
-        now_ms <= held.deadline_ms
-        and held.token_count + incoming.token_count <= policy.flush_tokens
-        and held.size_bytes + incoming.size_bytes <= policy.max_chunk_bytes
-        and len(held.records) < policy.max_chunk_records
-    )
 
 
 def is_over_budget(held: OpenChunk, policy: ChunkPolicy) -> bool:

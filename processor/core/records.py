@@ -25,7 +25,6 @@ class Record(NamedTuple):
         timestamp_ms: The log's own timestamp (Unix milliseconds), where known.
         size_bytes: What the record takes in an encoded chunk; 0 where no byte cap is wanted.
         carried: How it is carried there.
-        headers: Chosen headers that travel along.
     """
 
     session: str
@@ -35,4 +34,3 @@ class Record(NamedTuple):
     timestamp_ms: int | None = None
     size_bytes: int = 0
     carried: Carried = Carried.VALUE
-    headers: tuple[tuple[str, bytes], ...] = ()

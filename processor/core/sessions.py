@@ -88,7 +88,9 @@ class PartitionSessions:
             RecordOrderError: The record has no offset.
         """
         before_ms, session, offset = self.log_time_ms, record.session, record.offset
-        self.pass_by(record.timestamp_ms, latest_ms)
+        at_ms = record.timestamp_ms
+        if at_ms is not None and at_ms > before_ms:
+            self.pass_by(at_ms, latest_ms)
         if offset is None:
             message = f"a record of session {session!r} has no offset; it comes from no log"
             raise RecordOrderError(message)
@@ -141,6 +143,18 @@ class PartitionSessions:
                 self._count_closed(closed)
                 self._settle(held)
                 chunks += closed
+        return chunks
+
+    def finish(self) -> list[Chunk]:
+        """Close every open chunk because the source ended, in order of their first records."""
+        self._sort()
+        chunks: list[Chunk] = []
+        for session in list(self._by_first):
+            held = self._open[session]
+            closed = held.finish()
+            self._count_closed(closed)
+            self._settle(held)
+            chunks += closed
         return chunks
 
     @property

@@ -1,6 +1,6 @@
 """Token counters: text in, int out. The table names every one that settings can choose."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 from processor.core.errors import ConfigError
@@ -42,11 +42,11 @@ def counter_named(name: str) -> TokenCounter:
     return make()
 
 
-def count_tokens(counter: TokenCounter, values: Sequence[bytes]) -> list[int]:
-    """Return the tokens of each value, at least 1.
+def count_tokens(counter: TokenCounter, texts: Iterable[str]) -> list[int]:
+    """Return the tokens of each text, at least 1.
 
-    Invalid UTF-8 counts as its replacement. Empty texts are common in real transcripts: a
-    record counts at least one token, or they would keep a chunk open for ever.
+    Empty texts are common in real transcripts: a record counts at least one token, or they
+    would keep a chunk open for ever.
     """
     count = counter.count
-    return [count(value.decode("utf-8", "replace")) or 1 for value in values]
+    return [count(text) or 1 for text in texts]

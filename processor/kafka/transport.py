@@ -6,6 +6,7 @@ only in our transactions, so Faust's bookkeeping of acknowledged offsets has not
 """
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
@@ -181,11 +182,17 @@ class Transport(faust_aiokafka.Transport):
     Consumer: ClassVar[type[Consumer]] = Consumer
 
 
+def client_id(settings: Settings, process_id: int) -> str:
+    """Return what the group's coordinator, and its tools, call the worker of this process."""
+    return f"{settings.app_id}-{process_id}"
+
+
 def consumer_settings(settings: Settings) -> dict[str, Any]:
     """Return the arguments of the consumer that is a member of the group."""
     session_timeout_ms = round(settings.session_timeout_s * 1000)
     return {
         **client_settings(settings),
+        "client_id": client_id(settings, os.getpid()),
         "group_id": settings.app_id,
         "group_instance_id": settings.group_instance_id,
         # Partitions that stay where they are keep their state and producer.

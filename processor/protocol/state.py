@@ -16,7 +16,7 @@ from processor.core.accumulator import SessionState
 from processor.core.chunks import Chunk
 from processor.core.errors import RecordError, StateError
 from processor.core.policy import NEVER_MS, ChunkPolicy
-from processor.core.records import Record
+from processor.core.records import Carried, Record
 from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter, count_tokens
 from processor.metrics import MetricName
@@ -29,9 +29,10 @@ from processor.protocol.changelog import (
 )
 from processor.protocol.dead_letter import dead_letter, session_of
 from processor.protocol.port import Batch, LogRecord, Message, Transaction
-from processor.wire import ChunkEncoder, carried_as, chunk_headers, size_bytes
+from processor.wire import ChunkEncoder, chunk_headers, read_value, size_bytes
 
 _LOG_APPEND_TIME: Final = 1
+_NOTHING: Final = ("", Carried.VALUE)
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
 
@@ -82,6 +83,7 @@ class _Stage:
     entries: dict[bytes, bytes | None] = field(default_factory=dict)
     dead_letters: list[Message] = field(default_factory=list)
     chunk_bytes: int = 0
+    carried: Counter[Carried] = field(default_factory=Counter)
     tally: Tally = field(default_factory=Counter)
 
     @property
@@ -180,6 +182,8 @@ class PartitionState:
         self._taken_at_ms, self._taken_seen = now_ms, self.seen
         stage.entries[PARTITION_KEY] = self._entry()
         transaction = Transaction(stage.chunks, stage.entries, stage.dead_letters, self.seen)
+        for carried, count in stage.carried.items():
+            stage.tally["processor_records_total", (("carried", carried),)] = count
         return transaction, stage.tally
 
     def put(self, state: SessionState) -> None:
@@ -193,40 +197,34 @@ class PartitionState:
         self._stage.entries[session.encode()] = None
 
     def _feed_records(self, batch: Batch) -> None:
-        records = batch.records
-        tokens = iter(
-            count_tokens(self._config.counter, [it.value for it in records if it.value is not None])
-        )
-        for record in records:
-            latest_ms = (
-                NEVER_MS if record.timestamp_type == _LOG_APPEND_TIME else batch.arrived_at_ms
-            )
-            token_count = next(tokens) if record.value is not None else 0
+        records, push = batch.records, self._push
+        read = [_NOTHING if it.value is None else read_value(it.value) for it in records]
+        token_counts = count_tokens(self._config.counter, [text for text, _ in read])
+        for record, (_, carried), token_count in zip(records, read, token_counts, strict=True):
+            by_producer = record.timestamp_type != _LOG_APPEND_TIME
+            latest_ms = batch.arrived_at_ms if by_producer else NEVER_MS
             try:
                 session = session_of(record.key)
             except RecordError as error:
                 self.sessions.pass_by(record.timestamp, latest_ms)
                 self._set_aside(record, error)
                 continue
-            for chunk in self._push(session, record, token_count, latest_ms):
+            if record.value is None:
+                chunks = self._end(session, record, latest_ms)
+            else:
+                chunks = push(session, record, token_count, carried, latest_ms)
+            for chunk in chunks:
                 self._stage_chunk(chunk)
         if records:
             self._fingerprint = (records[-1].offset, records[-1].timestamp)
 
     def _push(
-        self, session: str, record: LogRecord, token_count: int, latest_ms: int
+        self, session: str, record: LogRecord, token_count: int, carried: Carried, latest_ms: int
     ) -> tuple[Chunk, ...]:
-        value, offset = record.value, record.offset
-        is_new = offset >= self.seen
-        if value is None:
-            if is_new:
-                self.counts.ends += 1
-                self._stage.tally["processor_session_ends_total", ()] += 1
-            return self.sessions.end(session, offset, record.timestamp, latest_ms)
-        carried = carried_as(value)
-        if is_new:
+        value, offset = record.value or b"", record.offset
+        if offset >= self.seen:
             self.counts.records += 1
-            self._stage.tally["processor_records_total", (("carried", carried),)] += 1
+            self._stage.carried[carried] += 1
         return self.sessions.push(
             Record(
                 session,
@@ -239,6 +237,12 @@ class PartitionState:
             ),
             latest_ms,
         )
+
+    def _end(self, session: str, record: LogRecord, latest_ms: int) -> tuple[Chunk, ...]:
+        if record.offset >= self.seen:
+            self.counts.ends += 1
+            self._stage.tally["processor_session_ends_total", ()] += 1
+        return self.sessions.end(session, record.offset, record.timestamp, latest_ms)
 
     def _set_aside(self, record: LogRecord, error: RecordError) -> None:
         # A replay passes dead letters again, but they are out already.

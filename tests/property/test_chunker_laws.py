@@ -10,7 +10,7 @@ from more_itertools import constrained_batches
 from processor.core.accumulator import SessionAccumulator, SessionState
 from processor.core.chunks import FlushReason
 from processor.core.digest import first_digest, next_digest
-from processor.core.flush import fits, why_flush
+from processor.core.flush import why_flush
 from processor.core.policy import ChunkPolicy, Tokens
 from processor.core.records import Record
 from tests.builders import chunk_all, record, records, values
@@ -82,11 +82,11 @@ def test_the_shortcut_agrees_with_the_table_of_rules(tokens, policy):
     held = SessionAccumulator(SessionState.new("s1"), policy)
     for one in records(tokens):
         now_ms = one.timestamp_ms
-        if held.held is not None:
-            assert fits(held.held, one, policy, now_ms) == (
-                why_flush(held.held, one, policy, now_ms) is None
-            )
-        held.push(one, now_ms)
+        why = held.held and why_flush(held.held, one, policy, now_ms)
+        before = held.t if held.held else None
+        closed = [chunk for chunk in held.push(one, now_ms) if one not in chunk.records]
+        if before is not None:
+            assert [chunk.flush for chunk in closed] == ([why] if why else [])
 
 
 @given(st.lists(st.integers(0, 400), max_size=40), st.integers(100, 4000))
