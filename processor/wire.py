@@ -30,38 +30,32 @@ _WHITE: Final = b" \t"
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
-def read_value(value: bytes) -> tuple[str, Carried]:
-    """Return the text of ``value`` and how a chunk carries it; total on any bytes.
+def read_value(value: bytes) -> tuple[str, Carried, int]:
+    """Return what has to be known of a record's bytes; total on any.
 
-    The text is for counting tokens: invalid UTF-8 is replaced in it.
+    Returns:
+        The text, for counting tokens (invalid UTF-8 is replaced in it); how a chunk carries the
+        value; and the bytes that it takes there at most, which depend on nothing but the value.
     """
     try:
         text = value.decode()
     except UnicodeDecodeError:
-        return value.decode("utf-8", "replace"), Carried.BASE64
-    return text, Carried.VALUE if _is_spliceable(value) else Carried.TEXT
+        in_base64 = 4 * ((len(value) + 2) // 3) + 2
+        return value.decode("utf-8", "replace"), Carried.BASE64, RECORD_BYTES + in_base64
+    if _is_spliceable(value):
+        return text, Carried.VALUE, RECORD_BYTES + len(value)
+    return text, Carried.TEXT, RECORD_BYTES + len(_text(text))
 
 
 def _is_spliceable(value: bytes) -> bool:
-    # Cheap bounds first: msgspec does not judge line breaks, outer white space or depth.
-    if b"\n" in value or b"\r" in value or value[:1] in _WHITE or value[-1:] in _WHITE:
-        return False
-    if value.count(b"[") + value.count(b"{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    # msgspec does not judge outer white space, line breaks or depth.
+    if not value or value[0] in _WHITE or value[-1] in _WHITE or b"\n" in value or b"\r" in value:
         return False
     try:
         _validate(value)
     except (msgspec.DecodeError, RecursionError):
         return False
-    return True
-
-
-def size_bytes(value: bytes, carried: Carried) -> int:
-    """Return the most that a record takes in an encoded chunk; depends on nothing but these."""
-    if carried is Carried.VALUE:
-        return RECORD_BYTES + len(value)
-    if carried is Carried.TEXT:
-        return RECORD_BYTES + len(_text(value.decode()))
-    return RECORD_BYTES + 4 * ((len(value) + 2) // 3) + 2
+    return value.count(b"{") + value.count(b"[") <= MAX_DEPTH or _depth(value) <= MAX_DEPTH
 
 
 def chunk_headers(chunk: Chunk) -> list[tuple[str, bytes]]:

@@ -98,7 +98,9 @@ class SessionAccumulator:
         Source:
             Next-fit bin packing (Johnson, 1973).
         """
-        self._check_order(record.offset)
+        offset = record.offset
+        if offset is not None and offset < self.next_offset:
+            raise self._out_of_order(offset)
         held = self.held
         policy = self._policy
         # Nearly every record fits, and asking the table of rules costs it 1 µs. This is
@@ -140,7 +142,8 @@ class SessionAccumulator:
         Raises:
             RecordOrderError: The offset isn't above the last one accepted.
         """
-        self._check_order(offset)
+        if offset is not None and offset < self.next_offset:
+            raise self._out_of_order(offset)
         held = self.held
         closed: tuple[Chunk, ...] = ()
         if held is not None and now_ms > self.deadline_ms:
@@ -169,13 +172,12 @@ class SessionAccumulator:
             held.last_at_ms,
         )
 
-    def _check_order(self, offset: int | None) -> None:
-        if offset is not None and offset < self.next_offset:
-            message = (
-                f"offset {offset} of session {self.session!r} is below {self.next_offset}, "
-                "which is next; records must come in partition order"
-            )
-            raise RecordOrderError(message)
+    def _out_of_order(self, offset: int) -> RecordOrderError:
+        message = (
+            f"offset {offset} of session {self.session!r} is below {self.next_offset}, "
+            "which is next; records must come in partition order"
+        )
+        return RecordOrderError(message)
 
     def _open(self, record: Record, now_ms: int) -> tuple[Chunk, ...]:
         size_bytes = ENVELOPE_BYTES + _ESCAPED_BYTES * len(self.session)

@@ -107,10 +107,10 @@ class PartitionSessions:
             return chunks
         if session not in self._uncovered:
             self._uncovered[session] = LowWater(offset, before_ms)
-        self._by_last[session] = None
-        self._by_last.move_to_end(session)
-        if session not in self._by_first:
-            self._by_first[session] = None
+        if session in self._by_last:
+            self._by_last.move_to_end(session)
+        else:
+            self._by_last[session] = self._by_first[session] = None
         return chunks
 
     def end(

@@ -12,7 +12,6 @@ import msgspec
 from processor.core.accumulator import SessionState
 from processor.core.errors import ChangelogError
 from processor.core.records import Carried, Record
-from processor.wire import size_bytes
 
 PARTITION_KEY: Final = b""
 VERSION: Final = 1
@@ -20,7 +19,7 @@ _VERSION_BYTE: Final = bytes([VERSION])
 _CARRIED: Final = tuple(Carried)
 
 _Entry = TypeVar("_Entry")
-_OpenRecord = tuple[int, int | None, int, int, bytes]
+_OpenRecord = tuple[int, int | None, int, int, int, bytes]
 
 
 class _Session(msgspec.Struct, array_like=True, frozen=True):
@@ -67,7 +66,14 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
 def encode_session(state: SessionState) -> bytes:
     """Return the entry of a session: its counters, and its open records if it has any."""
     records: list[_OpenRecord] = [
-        (it.offset or 0, it.timestamp_ms, it.token_count, _CARRIED.index(it.carried), it.value)
+        (
+            it.offset or 0,
+            it.timestamp_ms,
+            it.token_count,
+            it.size_bytes,
+            _CARRIED.index(it.carried),
+            it.value,
+        )
         for it in state.records
     ]
     return _VERSION_BYTE + msgspec.msgpack.encode(
@@ -115,16 +121,8 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
 
 def _state(session: str, entry: _Session) -> SessionState:
     records = tuple(
-        Record(
-            session,
-            value,
-            token_count,
-            offset,
-            timestamp_ms,
-            size_bytes(value, _CARRIED[carried]),
-            _CARRIED[carried],
-        )
-        for offset, timestamp_ms, token_count, carried, value in entry.records
+        Record(session, value, token_count, offset, timestamp_ms, size_bytes, _CARRIED[carried])
+        for offset, timestamp_ms, token_count, size_bytes, carried, value in entry.records
     )
     return SessionState(
         session,

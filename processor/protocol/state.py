@@ -29,10 +29,10 @@ from processor.protocol.changelog import (
 )
 from processor.protocol.dead_letter import dead_letter, session_of
 from processor.protocol.port import Batch, LogRecord, Message, Transaction
-from processor.wire import ChunkEncoder, chunk_headers, read_value, size_bytes
+from processor.wire import ChunkEncoder, chunk_headers, read_value
 
 _LOG_APPEND_TIME: Final = 1
-_NOTHING: Final = ("", Carried.VALUE)
+_NOTHING: Final = ("", Carried.VALUE, 0)
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
 
@@ -184,6 +184,7 @@ class PartitionState:
         transaction = Transaction(stage.chunks, stage.entries, stage.dead_letters, self.seen)
         for carried, count in stage.carried.items():
             stage.tally["processor_records_total", (("carried", carried),)] = count
+            self.counts.records += count
         return transaction, stage.tally
 
     def put(self, state: SessionState) -> None:
@@ -197,46 +198,35 @@ class PartitionState:
         self._stage.entries[session.encode()] = None
 
     def _feed_records(self, batch: Batch) -> None:
-        records, push = batch.records, self._push
+        records, seen, push = batch.records, self.seen, self.sessions.push
         read = [_NOTHING if it.value is None else read_value(it.value) for it in records]
-        token_counts = count_tokens(self._config.counter, [text for text, _ in read])
-        for record, (_, carried), token_count in zip(records, read, token_counts, strict=True):
+        token_counts = count_tokens(self._config.counter, [text for text, _, _ in read])
+        carried_count = self._stage.carried
+        for record, (_, carried, size_bytes), token_count in zip(
+            records, read, token_counts, strict=True
+        ):
+            offset, value, timestamp_ms = record.offset, record.value, record.timestamp
             by_producer = record.timestamp_type != _LOG_APPEND_TIME
             latest_ms = batch.arrived_at_ms if by_producer else NEVER_MS
             try:
                 session = session_of(record.key)
             except RecordError as error:
-                self.sessions.pass_by(record.timestamp, latest_ms)
+                self.sessions.pass_by(timestamp_ms, latest_ms)
                 self._set_aside(record, error)
                 continue
-            if record.value is None:
+            if value is None:
                 chunks = self._end(session, record, latest_ms)
             else:
-                chunks = push(session, record, token_count, carried, latest_ms)
+                if offset >= seen:
+                    carried_count[carried] += 1
+                held = Record(
+                    session, value, token_count, offset, timestamp_ms, size_bytes, carried
+                )
+                chunks = push(held, latest_ms)
             for chunk in chunks:
                 self._stage_chunk(chunk)
         if records:
             self._fingerprint = (records[-1].offset, records[-1].timestamp)
-
-    def _push(
-        self, session: str, record: LogRecord, token_count: int, carried: Carried, latest_ms: int
-    ) -> tuple[Chunk, ...]:
-        value, offset = record.value or b"", record.offset
-        if offset >= self.seen:
-            self.counts.records += 1
-            self._stage.carried[carried] += 1
-        return self.sessions.push(
-            Record(
-                session,
-                value,
-                token_count,
-                offset,
-                record.timestamp,
-                size_bytes(value, carried),
-                carried,
-            ),
-            latest_ms,
-        )
 
     def _end(self, session: str, record: LogRecord, latest_ms: int) -> tuple[Chunk, ...]:
         if record.offset >= self.seen:

@@ -1,0 +1,88 @@
+"""What the changelog keeps comes back exactly, or stops the partition."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from processor.core.accumulator import SessionState
+from processor.core.errors import ChangelogError
+from processor.core.records import Record
+from processor.protocol.changelog import (
+    PARTITION_KEY,
+    Counts,
+    PartitionEntry,
+    decode_partition,
+    decode_sessions,
+    encode_partition,
+    encode_session,
+)
+from processor.wire import read_value
+
+numbers = st.integers(0, (1 << 63) - 1)
+
+
+@st.composite
+def open_records(draw, session):
+    value = draw(st.binary())
+    _, carried, size_bytes = read_value(value)
+    return Record(
+        session,
+        value,
+        draw(st.integers(1, 1 << 31)),
+        draw(numbers),
+        draw(numbers),
+        size_bytes,
+        carried,
+    )
+
+
+@st.composite
+def states(draw):
+    session = draw(st.text(min_size=1))
+    return SessionState(
+        session,
+        draw(numbers),
+        draw(st.binary(min_size=32, max_size=32)),
+        draw(numbers),
+        draw(st.booleans()),
+        tuple(draw(st.lists(open_records(session), max_size=3))),
+        draw(numbers),
+        draw(numbers),
+    )
+
+
+ENTRY = PartitionEntry(
+    low=3,
+    log_time_ms=5,
+    seen=9,
+    partition_count=4,
+    rule={"max_tokens": 5000, "idle_s": 300.0},
+    fingerprint=(8, 1_764_500_000_000),
+    counts=Counts(9, 5, 1, 1),
+)
+
+
+@given(states())
+def test_a_session_comes_back_with_its_open_records(state):
+    entries = {state.session.encode(): encode_session(state)}
+    assert list(decode_sessions(entries, "c[0]")) == [state]
+
+
+def test_the_partitions_own_entry_comes_back_and_is_no_session():
+    entries = {PARTITION_KEY: encode_partition(ENTRY)}
+    assert decode_partition(entries, "c[0]") == ENTRY
+    assert list(decode_sessions(entries, "c[0]")) == []
+    assert decode_partition({}, "c[0]") is None
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"\x02abc", b"\x01", b"\x01\xc1", b"\x01\x93\x01\x02\x03"])
+def test_an_entry_that_cannot_be_read_is_never_guessed(spoilt):
+    with pytest.raises(ChangelogError, match=r"c\[0\], partition entry"):
+        decode_partition({PARTITION_KEY: spoilt}, "c[0]")
+    with pytest.raises(ChangelogError, match=r"c\[0\], session b's1'"):
+        list(decode_sessions({b"s1": spoilt}, "c[0]"))
+
+
+def test_a_dormant_session_takes_little_room():
+    state = SessionState("s1", 1000, bytes(32), 1_000_000)
+    assert len(encode_session(state)) < 64
