@@ -15,6 +15,7 @@ from processor.core.errors import ProcessorError
 from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
+from processor.kafka.plug_points import check_plug_points
 from processor.kafka.recovery import PartitionTables
 from processor.kafka.table import SessionTable
 from processor.kafka.transport import Transport
@@ -87,8 +88,9 @@ def create_app(settings: Settings, metrics: Metrics | None = None) -> ChunkerApp
     """Return the app that chunks ``settings.records_topic``.
 
     Raises:
-        ConfigError: The settings don't allow one.
+        ConfigError: The settings, or the installed versions, don't allow one.
     """
+    check_plug_points()
     app = ChunkerApp(require_app_id(settings), metrics or NoMetrics())
     records = app.topic(
         settings.records_topic,

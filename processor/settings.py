@@ -110,6 +110,8 @@ class Settings(BaseSettings):
     """Allowed skew between the brokers' clocks and ours."""
     commit_interval_s: PositiveSeconds = 0.1
     """Commit a partition at most this often."""
+    compression: Annotated[Literal["none", "snappy", "lz4", "zstd"], LowerCase] = "zstd"
+    """Compression of what is written; none saves a worker's CPU, zstd lets larger records pass."""
     max_replay_records: Count = 200_000
     """Records of a partition that a restart may have to read again."""
     session_timeout_s: PositiveSeconds = 10.0

@@ -52,12 +52,15 @@ class KafkaPartitionBroker:
         # Always the same for this partition: it is the lock.
         self._transactional_id = f"{settings.app_id}-{settings.records_topic}-{partition}"
         self._where = f"{settings.records_topic}[{partition}]"
+        self._compression = settings.compression
         self._producer: TransactionalProducer | None = None
 
     async def fence(self) -> None:
         """Start the producer, which fences every older one of this partition."""
         await self.discard()
-        producer = TransactionalProducer(self._client, self._transactional_id, self._where)
+        producer = TransactionalProducer(
+            self._client, self._transactional_id, self._where, self._compression
+        )
         self._producer = producer
         await producer.start(_FENCE_TIMEOUT_S)
 

@@ -73,15 +73,18 @@ class TransactionalProducer:
         client: Arguments that every client takes to connect.
         transactional_id: The lock that this producer is.
         where: Topic and partition, for messages.
+        compression: Name of a codec, or ``none``.
     """
 
-    def __init__(self, client: dict[str, Any], transactional_id: str, where: str) -> None:
+    def __init__(
+        self, client: dict[str, Any], transactional_id: str, where: str, compression: str
+    ) -> None:
         self._where = where
         self._producer = AIOKafkaProducer(
             **client,
             transactional_id=transactional_id,
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
-            compression_type="zstd",
+            compression_type=None if compression == "none" else compression,
             max_batch_size=_MAX_BATCH_BYTES,
             # Topics bound the size of a message; the client's own bound must not come first.
             max_request_size=(1 << 31) - 1,

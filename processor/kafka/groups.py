@@ -1,0 +1,86 @@
+"""What the consumer group's coordinator knows: members and offsets."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NotCoordinatorForGroupError,
+    for_code,
+)
+
+from processor.core.errors import UnreachableError
+from processor.kafka.connection import broker_errors, client_settings
+from processor.settings import Settings
+
+#: The first group of a new broker waits until the topic of offsets is made.
+_PATIENCE_S: Final = 20.0
+_PAUSE_S: Final = 0.2
+_SOON: Final = (
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
+    NotCoordinatorForGroupError,
+)
+_MEMBERS: Final = 5  # their place in a group's description
+_Answer = TypeVar("_Answer")
+
+
+async def group_members(settings: Settings) -> list[str]:
+    """Return the clients that are members of the app's group, each with its host.
+
+    Raises:
+        UnreachableError: No broker answers.
+    """
+
+    async def ask(admin: AIOKafkaAdminClient) -> list[str]:
+        (answer,) = await admin.describe_consumer_groups([settings.app_id])
+        ((code, *_), *_) = answer.groups
+        if code:
+            raise for_code(code)
+        return [
+            f"{client_id} at {host}"
+            for group in answer.groups
+            for _, client_id, host, *_ in group[_MEMBERS]
+        ]
+
+    return await _asked(settings, ask)
+
+
+async def group_offsets(settings: Settings) -> dict[int, int]:
+    """Return the group's offset of each partition of records that has one.
+
+    Raises:
+        UnreachableError: No broker answers.
+    """
+
+    async def ask(admin: AIOKafkaAdminClient) -> dict[int, int]:
+        found: dict[Any, Any] = await admin.list_consumer_group_offsets(settings.app_id)
+        topic = settings.records_topic
+        return {it.partition: at.offset for it, at in found.items() if it.topic == topic}
+
+    return await _asked(settings, ask)
+
+
+async def _asked(
+    settings: Settings, ask: Callable[[AIOKafkaAdminClient], Awaitable[_Answer]]
+) -> _Answer:
+    admin = AIOKafkaAdminClient(**client_settings(settings))
+    give_up_at = asyncio.get_running_loop().time() + _PATIENCE_S
+    with broker_errors(settings):
+        try:
+            await admin.start()
+            while True:
+                try:
+                    return await ask(admin)
+                except _SOON:
+                    if asyncio.get_running_loop().time() > give_up_at:
+                        raise
+                await asyncio.sleep(_PAUSE_S)
+        except _SOON as error:
+            message = f"group {settings.app_id}: no coordinator in {_PATIENCE_S:.0f} s ({error!r})"
+            raise UnreachableError(message) from error
+        finally:
+            await admin.close()

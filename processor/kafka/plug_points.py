@@ -1,0 +1,61 @@
+"""The private names of Faust and aiokafka that we plug into, checked at start.
+
+A release that renames one would otherwise leave our part silently unused, and stock Faust loses
+records under a crash.
+"""
+
+from typing import Final
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.producer.sender import Sender
+from faust import App
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery
+from faust.tables.table import Table
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
+
+from processor.core.errors import ConfigError
+
+PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
+    App: ("_new_transport", "_create_directories", "on_stop", "on_rebalance_start"),
+    AIOKafkaConsumerThread: ("_create_worker_consumer", "_fetch_records", "_ensure_consumer"),
+    Consumer: (
+        "_new_consumer_thread",
+        "_wait_next_records",
+        "_commit",
+        "_add_gap",
+        "getmany",
+        "perform_seek",
+    ),
+    TableManager: ("_update_channels", "on_start", "recovery"),
+    Recovery: ("_restart_recovery", "_resume_streams", "on_rebalance"),
+    Table: ("_new_store", "partition_for_key", "send_changelog"),
+    AIOKafkaConsumer: ("start",),
+    Fetcher: ("_create_fetch_waiter", "_notify", "_update_fetch_positions", "_proc_fetch_request"),
+    FetchResult: ("getall", "has_more"),
+    PartitionRecords: ("_consumer_record",),
+    GroupCoordinator: ("_do_heartbeat", "need_rejoin"),
+    Sender: ("_do_txn_commit", "sender_task"),
+}
+
+
+def check_plug_points() -> None:
+    """Return if all are there.
+
+    Raises:
+        ConfigError: The installed versions lack some.
+    """
+    missing = [
+        f"{owner.__module__}.{owner.__name__}.{name}"
+        for owner, names in PLUG_POINTS.items()
+        for name in names
+        if not hasattr(owner, name)
+    ]
+    if missing:
+        message = (
+            f"the installed faust-streaming or aiokafka lacks {', '.join(missing)}; install the "
+            "versions that this package names"
+        )
+        raise ConfigError(message)

@@ -1,0 +1,160 @@
+"""What is taken from aiokafka's fetcher is stamped with where it stood and what asked for it."""
+
+# ruff: noqa: SLF001 - what we plug into is private
+import asyncio
+from types import SimpleNamespace
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
+from aiokafka.consumer.subscription_state import SubscriptionState
+from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.memory_records import MemoryRecords
+
+from processor.kafka.fetching import BatchFetcher
+from processor.protocol.port import Head
+from processor.testing import FakeClock
+
+TP = TopicPartition("records", 0)
+
+
+class FakeClient:
+    """Answers fetches as it is told."""
+
+    _metadata_max_age_ms = 1000
+
+    def __init__(self, clock):
+        self._loop = asyncio.get_running_loop()
+        self._clock = clock
+        self.answer = SimpleNamespace(topics=[])
+        self.cluster = SimpleNamespace(leader_for_partition=lambda _: 1)
+
+    async def send(self, *_):
+        self._clock.advance(2)
+        return self.answer
+
+
+def batch_of(count, base_offset):
+    builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 20)
+    for index in range(count):
+        builder.append(index, timestamp=1000 + index, key=b"k", value=b"v%d" % index, headers=[])
+    raw = bytearray(builder.build())
+    raw[0:8] = base_offset.to_bytes(8, "big")
+    return bytes(raw)
+
+
+def with_fetcher(story):
+    async def run():
+        clock = FakeClock()
+        subscription = SubscriptionState()
+        subscription.assign_from_user([TP])
+        fetcher = BatchFetcher(FakeClient(clock), subscription, clock=clock, grace_ms=500)
+        try:
+            await story(fetcher, subscription.subscription.assignment, clock)
+        finally:
+            await fetcher.close()
+
+    asyncio.run(run())
+
+
+def put(fetcher, assignment, raw, offset):
+    records = PartitionRecords(TP, MemoryRecords(raw), None, offset, None, None, False, 1)  # noqa: FBT003
+    fetcher._records[TP] = FetchResult(
+        TP, assignment=assignment, partition_records=records, backoff=0
+    )
+
+
+def test_a_batch_tells_its_positions_its_incarnation_and_raw_records():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        put(fetcher, assignment, batch_of(3, 40), 40)
+        (batch,) = fetcher.take([TP], 100)
+        assert (batch.first_offset, batch.next_offset, batch.incarnation) == (40, 43, 7)
+        assert [(it.offset, it.key, it.value) for it in batch.records] == [
+            (40, b"k", b"v0"),
+            (41, b"k", b"v1"),
+            (42, b"k", b"v2"),
+        ]
+        assert batch.arrived_at_ms == clock.now_ms()
+        assert fetcher.take([TP], 100) == []
+
+    with_fetcher(story)
+
+
+def test_a_fetch_that_is_taken_in_parts_joins_without_a_gap():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        put(fetcher, assignment, batch_of(3, 40), 40)
+        first, second = fetcher.take([TP], 2) + fetcher.take([TP], 2)
+        assert (first.first_offset, first.next_offset) == (40, 42)
+        assert (second.first_offset, second.next_offset) == (42, 43)
+
+    with_fetcher(story)
+
+
+def test_what_was_fetched_before_a_seek_is_not_taken_after_it():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        put(fetcher, assignment, batch_of(3, 40), 40)
+        fetcher.seek(TP, 20, 8)
+        assert fetcher.take([TP], 100) == []
+        assert TP not in fetcher._records
+
+    with_fetcher(story)
+
+
+def test_without_a_seek_nothing_is_taken_and_nobody_chooses_a_position():
+    async def story(fetcher, assignment, clock):
+        assert fetcher.take([TP], 100) == []
+        await asyncio.sleep(0.12)
+        assert not assignment.state_value(TP).has_valid_position
+
+    with_fetcher(story)
+
+
+def test_the_end_of_the_log_comes_with_the_time_before_it_was_asked_for():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        asked_at_ms = clock.now_ms()
+        fetcher._client._client.answer = SimpleNamespace(topics=[("records", [(0, 0, 44)])])
+        await fetcher._client.send(1, FetchRequest(0, 0, 0, 1, [], rack_id=""))
+        (batch,) = fetcher.take([TP], 100)
+        assert batch.head == Head(asked_at_ms - 500, 44)
+        assert (batch.first_offset, batch.next_offset, list(batch.records)) == (40, 40, [])
+
+    with_fetcher(story)
+
+
+def test_an_answer_that_is_an_error_tells_no_end():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        fetcher._client._client.answer = SimpleNamespace(topics=[("records", [(0, 6, -1)])])
+        await fetcher._client.send(1, FetchRequest(0, 0, 0, 1, [], rack_id=""))
+        assert fetcher.take([TP], 100) == []
+
+    with_fetcher(story)
+
+
+def test_the_end_of_the_log_waits_for_the_last_part_of_its_fetch():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        fetcher._client._client.answer = SimpleNamespace(topics=[("records", [(0, 0, 43)])])
+        await fetcher._client.send(1, FetchRequest(0, 0, 0, 1, [], rack_id=""))
+        put(fetcher, assignment, batch_of(3, 40), 40)
+        (first,), (second,) = fetcher.take([TP], 2), fetcher.take([TP], 2)
+        assert first.head is None
+        assert second.head is not None
+
+    with_fetcher(story)
+
+
+def test_a_position_that_is_gone_is_an_error_never_a_reset():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        fetcher._records[TP] = FetchError(error=OffsetOutOfRangeError({TP: 40}), backoff=0)
+        with pytest.raises(OffsetOutOfRangeError):
+            fetcher.take([TP], 100)
+
+    with_fetcher(story)
