@@ -4,6 +4,7 @@
 """
 
 import gc
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import faust
@@ -12,12 +13,13 @@ from mode import CrashingSupervisor
 from processor.agents.chunker import chunker
 from processor.clock import SystemClock
 from processor.core.errors import ProcessorError
-from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle
+from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
 from processor.kafka.plug_points import check_plug_points
 from processor.kafka.recovery import PartitionTables
 from processor.kafka.table import SessionTable
+from processor.kafka.topics import check_topics, create_topics
 from processor.kafka.transport import Transport
 from processor.metrics import Metrics, NoMetrics
 from processor.protocol.partition import Partition
@@ -30,6 +32,8 @@ _REVOKE_TIMEOUT_S: Final = 5.0
 _STOP_TIMEOUT_S: Final = 10.0
 #: Batches that wait between fetch and chunker.
 _BUFFERED_BATCHES: Final = 16
+#: An open record is written to the changelog before a quarter of its topic's retention is over.
+_RETENTION_SHARE: Final = 4
 #: Objects made before the garbage collector looks for cycles; Python's default is 700.
 _COLLECT_AFTER: Final = 50_000
 
@@ -48,12 +52,12 @@ class ChunkerApp(faust.App):
         self.settings = settings
         self.clock = SystemClock()
         self.fatal: ProcessorError | None = None
-        config = chunker_config(settings)
+        self._config = chunker_config(settings)
 
         def make(number: int) -> Partition:
             consumer = cast("GroupConsumer", self.consumer)  # our transport makes it
             broker = KafkaPartitionBroker(settings, number, consumer)
-            return Partition(number, broker, config, self.clock, metrics)
+            return Partition(number, broker, self._config, self.clock, metrics)
 
         self.partitions = Partitions(make, settings.commit_interval_s, self.end)
         super().__init__(settings.app_id, **_faust_settings(settings))
@@ -69,6 +73,26 @@ class ChunkerApp(faust.App):
 
     def _create_directories(self) -> None:
         """Make none: nothing is kept on disk."""
+
+    async def on_first_start(self) -> None:
+        """Create the topics that are missing, if allowed, and check all.
+
+        Raises:
+            ConfigError: Something is wrong with them; the message says what to run.
+            UnreachableError: No broker answers.
+        """
+        try:
+            if self.settings.create_topics:
+                await create_topics(self.settings)
+            records = await check_topics(self.settings)
+        except ProcessorError as error:
+            self.fatal = error
+            raise
+        if records.retention_ms > 0:
+            self._config = replace(
+                self._config, max_replay_ms=records.retention_ms // _RETENTION_SHARE
+            )
+        await super().on_first_start()
 
     async def on_start(self) -> None:
         """Start, committing from now on."""
@@ -123,7 +147,6 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         policy=policy,
         counter=counter_named(settings.token_counter),
         max_replay_records=settings.max_replay_records,
-        max_replay_ms=NEVER_MS,
         start_at_end=settings.auto_offset_reset == "latest",
         accept_policy_change=settings.accept_policy_change,
     )

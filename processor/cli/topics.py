@@ -43,7 +43,7 @@ def create(settings: Settings, partitions: int, replication: int | None) -> None
 @settings_options(*KAFKA, *TOPICS, "max_chunk_bytes")
 def check(settings: Settings, output: str) -> None:
     """Say what is wrong with the topics, and how to put it right; exit 78 if anything is."""
-    partitions = asyncio.run(check_topics(settings))
+    partitions = asyncio.run(check_topics(settings)).partition_count
     if output == "json":
         click.echo(json.dumps({"ok": True, "partitions": partitions}))
     else:

@@ -12,7 +12,7 @@ import faust
 
 from processor.app import ChunkerApp, create_app
 from processor.cli import options
-from processor.kafka.topics import check_topics, create_topics
+from processor.core.errors import ProcessorError
 from processor.settings import Settings, flag_names
 
 log: Final = logging.getLogger(__name__)
@@ -29,17 +29,10 @@ def worker(settings: Settings) -> None:
     SIGTERM commits what is staged, leaves the group and exits 0 within 25 s; open chunks stay
     open, in the log, for whoever takes over.
     """
-    asyncio.run(_prepare(settings))
     app = create_app(settings)
     _run(app)
     if app.fatal is not None:
         raise app.fatal
-
-
-async def _prepare(settings: Settings) -> None:
-    if settings.create_topics:
-        await create_topics(settings)
-    await check_topics(settings)
 
 
 def _run(app: ChunkerApp) -> None:
@@ -47,14 +40,20 @@ def _run(app: ChunkerApp) -> None:
     asyncio.set_event_loop(loop)
     runner = _Worker(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
     runner.spinner = None  # it writes terminal codes to wherever stdout goes
+    logging.getLogger("faust.worker").addFilter(_is_unexpected)
     try:
         runner.execute_from_commandline()
-    except SystemExit:
-        # Faust's way to return.
-        return
-    except Exception:
-        if app.fatal is None:
+    except SystemExit as ended:
+        # Faust's way to return; what it ended for is in app.fatal, unless it is a fault of ours.
+        if ended.code and app.fatal is None:
             raise
+    except ProcessorError as error:
+        app.fatal = app.fatal or error
+
+
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """Tell whether an event is worth Faust's traceback; the verb reports our own errors."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ProcessorError))
 
 
 class _Worker(faust.Worker):

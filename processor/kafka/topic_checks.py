@@ -20,6 +20,7 @@ class TopicFacts:
     partition_count: int
     cleanup_policies: frozenset[str]
     max_message_bytes: int
+    retention_ms: int
 
 
 def topic_names(settings: Settings) -> tuple[str, str, str, str]:

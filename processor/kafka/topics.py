@@ -96,11 +96,11 @@ async def create_topics(
     return created
 
 
-async def check_topics(settings: Settings) -> int:
+async def check_topics(settings: Settings) -> TopicFacts:
     """Check the four topics, creating none.
 
     Returns:
-        The number of partitions of each.
+        The facts of the records topic, whose number of partitions all have.
 
     Raises:
         ConfigError: Something is wrong; the message lists every fault with its remedy.
@@ -112,7 +112,7 @@ async def check_topics(settings: Settings) -> int:
         facts = await _describe(admin, there)
     if faults := find_faults(settings, facts):
         raise ConfigError("\n".join(faults))
-    return counts[settings.records_topic]
+    return facts[settings.records_topic]
 
 
 def _derived_topics(settings: Settings, record_limit_bytes: int) -> dict[str, dict[str, str]]:
@@ -185,7 +185,7 @@ async def _await_facts(
 async def _describe(admin: AIOKafkaAdminClient, counts: Mapping[str, int]) -> dict[str, TopicFacts]:
     if not counts:
         return {}
-    keys = dict.fromkeys(("cleanup.policy", "max.message.bytes"))
+    keys = dict.fromkeys(("cleanup.policy", "max.message.bytes", "retention.ms"))
     resources = [ConfigResource(ConfigResourceType.TOPIC, name, keys) for name in counts]
     facts = {}
     for response in await admin.describe_configs(resources):
@@ -200,5 +200,6 @@ async def _describe(admin: AIOKafkaAdminClient, counts: Mapping[str, int]) -> di
                 partition_count=counts[name],
                 cleanup_policies=frozenset(values["cleanup.policy"].split(",")),
                 max_message_bytes=int(values["max.message.bytes"]),
+                retention_ms=int(values["retention.ms"]),
             )
     return facts

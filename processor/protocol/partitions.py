@@ -24,7 +24,7 @@ from processor.protocol.port import Batch, TooLargeError
 
 log: Final = logging.getLogger(__name__)
 
-#: Failures in a row of one partition that end the process: about three minutes of them.
+#: Failures in a row of one partition that end the process; a few minutes of refusals.
 MAX_FAILURES: Final = 40
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
@@ -128,7 +128,8 @@ class Partitions:
                 self._failures.pop(partition.number, None)
         except (OwnershipError, UnreachableError, TooLargeError) as error:
             log.warning("commit failed, opening again", extra=_about(partition, error))
-            if self._partitions.get(partition.number) is partition and self._is_current():
+            is_ours = self._partitions.get(partition.number) is partition and self._is_current()
+            if is_ours and not self._is_hopeless(partition, error):
                 self._start_opening(partition)
         except (StateError, ConfigError) as error:
             self._on_fatal(error)
@@ -143,13 +144,12 @@ class Partitions:
         """Open until it is ready, the group has moved on, or it is hopeless."""
         while is_current():
             try:
-                await self._wait_and_open(partition, is_current)
+                await self._open_once(partition, is_current)
             except StaleGenerationError:
                 log.info("opening given up: the group has moved on", extra=_about(partition))
             except (OwnershipError, UnreachableError) as error:
                 log.warning("opening failed", extra=_about(partition, error))
-                if self._failures[partition.number] >= MAX_FAILURES:
-                    self._on_fatal(error)
+                if self._is_hopeless(partition, error):
                     return
             except (StateError, ConfigError) as error:
                 self._on_fatal(error)
@@ -158,9 +158,8 @@ class Partitions:
                 log.info("partition is ready", extra=_about(partition))
                 return
 
-    async def _wait_and_open(self, partition: Partition, is_current: Callable[[], bool]) -> None:
+    async def _open_once(self, partition: Partition, is_current: Callable[[], bool]) -> None:
         failures = self._failures.get(partition.number, 0)
-        self._failures[partition.number] = failures + 1
         if failures:
             await asyncio.sleep(min(_FIRST_WAIT_S * 2.0 ** (failures - 1), _LONGEST_WAIT_S))
             # Opening fences whoever has the partition: only if the group says it is ours.
@@ -169,10 +168,17 @@ class Partitions:
                 raise UnreachableError(message)
         if partition.phase is Phase.HELD:
             await partition.resume(is_current)
-            self._failures.pop(partition.number, None)
             return
         async with self._slots:
             await partition.open(is_current)
+
+    def _is_hopeless(self, partition: Partition, error: ProcessorError) -> bool:
+        """Count one more failure in a row, which a commit ends; too many of them are fatal."""
+        failures = self._failures.get(partition.number, 0) + 1
+        self._failures[partition.number] = failures
+        if failures >= MAX_FAILURES:
+            self._on_fatal(error)
+        return failures >= MAX_FAILURES
 
 
 def _about(partition: Partition, error: ProcessorError | None = None) -> dict[str, object]:

@@ -21,7 +21,7 @@ def topics(**changes):
         if changes.get(key, {}) is not None:
             fact = {"count": 4, "policies": {"delete"}} | given | changes.get(key, {})
             found[names.get(key, key)] = TopicFacts(
-                fact["count"], frozenset(fact["policies"]), fact["limit"]
+                fact["count"], frozenset(fact["policies"]), fact["limit"], 604_800_000
             )
     return found
 
