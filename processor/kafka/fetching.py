@@ -11,6 +11,7 @@ silently, every record of it lost.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -106,7 +107,9 @@ class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
 
     async def _update_fetch_positions(self, *_: object) -> bool:
         """Leave a partition without a position alone: a seek is on its way."""
-        await asyncio.sleep(_UNPOSITIONED_WAIT_S)
+        # aiokafka awaits the tasks that it cancels, and expects none to say so.
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(_UNPOSITIONED_WAIT_S)
         return False
 
 

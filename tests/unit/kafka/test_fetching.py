@@ -158,3 +158,18 @@ def test_a_position_that_is_gone_is_an_error_never_a_reset():
             fetcher.take([TP], 100)
 
     with_fetcher(story)
+
+
+def test_closing_before_the_first_seek_is_clean():
+    """Symptom: a worker whose first opening failed hung on its way out.
+
+    aiokafka awaits the tasks that it cancels on close; one that said so ended the consumer's
+    thread half-way.
+    """
+
+    async def story(fetcher, assignment, clock):
+        for _ in range(3):
+            await asyncio.sleep(0)
+        await fetcher.close()
+
+    with_fetcher(story)
