@@ -92,7 +92,7 @@ def no_environment(run: Run) -> dict[str, str]:
 
 
 def worker_environment(run: Run) -> dict[str, str]:
-    """Return the worker's settings."""
+    """Return the worker's settings: the defaults, as far as the run leaves them."""
     return {
         "KAFKA_BOOTSTRAP_SERVERS": run.bootstrap,
         "PROCESSOR_APP_ID": run.name,
@@ -102,6 +102,11 @@ def worker_environment(run: Run) -> dict[str, str]:
         "PROCESSOR_TOKEN_COUNTER": "chars_over_four",
         "PROCESSOR_COMMIT_INTERVAL_S": f"{COMMIT_INTERVAL_S}",
     }
+
+
+def uncompressed_environment(run: Run) -> dict[str, str]:
+    """Return the worker's settings without compression, which the pass-through has none of."""
+    return worker_environment(run) | {"PROCESSOR_COMPRESSION": "none"}
 
 
 async def judge_passthrough(run: Run) -> str:
@@ -137,7 +142,8 @@ CONTENDERS: Final = {
     BASELINE: Contender(
         prepare_passthrough, passthrough_command, no_environment, judge_passthrough
     ),
-    "worker": Contender(prepare_worker, worker_command, worker_environment, judge_worker),
+    "worker": Contender(prepare_worker, worker_command, uncompressed_environment, judge_worker),
+    "worker-zstd": Contender(prepare_worker, worker_command, worker_environment, judge_worker),
 }
 
 

@@ -55,7 +55,10 @@ def _is_spliceable(value: bytes) -> bool:
         _validate(value)
     except (msgspec.DecodeError, RecursionError):
         return False
-    return value.count(b"{") + value.count(b"[") <= MAX_DEPTH or _depth(value) <= MAX_DEPTH
+    # Not count(): it looks at each byte by itself, 10% of the chunker's instructions, where
+    # replace() finds the few brackets with memchr.
+    without = value.replace(b"{", b"").replace(b"[", b"")
+    return len(value) - len(without) <= MAX_DEPTH or _depth(value) <= MAX_DEPTH
 
 
 def chunk_headers(chunk: Chunk) -> list[tuple[str, bytes]]:
@@ -94,7 +97,10 @@ class ChunkEncoder:
 
     def encode(self, chunk: Chunk) -> bytes:
         """Return the chunk as one line of JSON, without a line break."""
-        return self._line(chunk, b",".join([_record(record) for record in chunk.records]))
+        parts: list[bytes] = []
+        for record in chunk.records:
+            _put_record(parts, record)
+        return self._line(chunk, b"".join(parts)[:-1])
 
     def encode_omitted(self, chunk: Chunk) -> bytes:
         """Return the chunk of one record that no message can carry, without the record's bytes.
@@ -106,7 +112,7 @@ class ChunkEncoder:
             chunk,
             b'{"offset":%b,"token_count":%d,"bytes":%d,"sha256":"%b","omitted":"too_large"}'
             % (
-                _number(record.offset),
+                _number(record.offset).encode(),
                 record.token_count,
                 len(record.value),
                 sha256(record.value).hexdigest().encode(),
@@ -132,8 +138,8 @@ class ChunkEncoder:
             _bool(chunk.final),
             b'"clock":true,' if chunk.clock else b"",
             self._source,
-            _number(first.offset if first else None),
-            _number(last.offset if last else None),
+            _number(first.offset if first else None).encode(),
+            _number(last.offset if last else None).encode(),
             chunk.previous_digest.hex().encode(),
             chunk.digest.hex().encode(),
         )
@@ -223,33 +229,26 @@ def decode_chunk(line: bytes) -> WireChunk:
     return chunk
 
 
-def _record(record: Record) -> bytes:
+def _put_record(parts: list[bytes], record: Record) -> None:
+    """Append the record's JSON and a comma, its value as it is: no copy before the chunk's."""
     _, value, token_count, offset, timestamp_ms, _, carried = record
-    if carried is Carried.VALUE and offset is not None and timestamp_ms is not None:
-        # Nearly every record of a log; one format costs half of the general way.
-        return b'{"offset":%d,"timestamp_ms":%d,"token_count":%d,"value":%b}' % (
-            offset,
-            timestamp_ms,
-            token_count,
-            value,
-        )
+    if offset is None or timestamp_ms is None:
+        at = f'"offset":{_number(offset)},"timestamp_ms":{_number(timestamp_ms)}'
+    else:
+        at = f'"offset":{offset},"timestamp_ms":{timestamp_ms}'
     if carried is Carried.VALUE:
         body = value
     elif carried is Carried.TEXT:
-        body = _text(record.value.decode())
+        body = _text(value.decode())
     else:
-        body = b'"%b"' % base64.b64encode(record.value)
-    return b'{"offset":%b,"timestamp_ms":%b,"token_count":%d,"%b":%b}' % (
-        _number(record.offset),
-        _number(record.timestamp_ms),
-        record.token_count,
-        record.carried.encode(),
-        body,
-    )
+        body = b'"%b"' % base64.b64encode(value)
+    parts.append(f'{{{at},"token_count":{token_count},"{carried}":'.encode())
+    parts.append(body)
+    parts.append(b"},")
 
 
-def _number(number: int | None) -> bytes:
-    return b"null" if number is None else b"%d" % number
+def _number(number: int | None) -> str:
+    return "null" if number is None else str(number)
 
 
 def _bool(fact: bool) -> bytes:  # noqa: FBT001 - the fact itself is encoded
