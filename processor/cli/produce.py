@@ -41,7 +41,6 @@ class Summary:
 
     record_count: int = 0
     end_count: int = 0
-    empty_count: int = 0
     sessions: set[str] = field(default_factory=set)
 
 
@@ -94,7 +93,7 @@ class Sender:
 def produce(settings: Settings, rule: SessionRule, files: tuple[str, ...], *, end: bool) -> None:
     """Send each line of each FILE to the records topic, as it is; - reads standard input.
 
-    The key is the line's session. Empty lines are no records: they are left out and counted.
+    The key is the line's session. An empty line is a record too: nothing is left out.
     """
     if STDIN in files and rule == SessionRule():
         msg = "standard input has no name: use --session NAME or --session-field PATH"
@@ -172,9 +171,6 @@ async def send_files(
         sessions: dict[str, None] = {}  # a set that keeps its order
         async for number, line in _lines(file):
             advance(len(line) + 1)
-            if not line:
-                summary.empty_count += 1
-                continue
             try:
                 session = rule.session_for(line, file, number)
             except RecordError as error:
@@ -209,6 +205,4 @@ def _sentence(summary: Summary, topic: str) -> str:
     parts.append(f"to {topic}")
     if summary.end_count:
         parts.append(f"and {summary.end_count:,} ends of session")
-    if summary.empty_count:
-        parts.append(f"({summary.empty_count:,} empty lines left out)")
     return " ".join(parts)

@@ -21,7 +21,7 @@ ARROWS = {
     "streaming": {"core", "wire", "counters"},
     "protocol": {"core", "wire", "metrics", "clock", "counters"},
     "settings": {"core"},
-    "proof": {"core", "wire", "settings", "kafka"},
+    "proof": {"core", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
     "agents": {"core", "protocol"},
 }

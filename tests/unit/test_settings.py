@@ -36,6 +36,7 @@ NAMES = {
     "PROCESSOR_MAX_CHUNK_RECORDS": ("max_chunk_records", 9),
     "PROCESSOR_CLOCK_GRACE_S": ("clock_grace_s", 0.0),
     "PROCESSOR_COMMIT_INTERVAL_S": ("commit_interval_s", 0.5),
+    "PROCESSOR_COMPRESSION": ("compression", "lz4"),
     "PROCESSOR_MAX_REPLAY_RECORDS": ("max_replay_records", 11),
     "PROCESSOR_SESSION_TIMEOUT_S": ("session_timeout_s", 12.0),
     "PROCESSOR_ACCEPT_POLICY_CHANGE": ("accept_policy_change", True),

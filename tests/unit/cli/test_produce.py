@@ -96,20 +96,20 @@ def test_session_can_be_a_field_of_each_line(file):
 
 
 def test_line_without_a_session_stops_after_the_lines_before_it(file):
-    file.write_bytes(b'{"s":"a"}\n\n{"t":"b"}\n{"s":"c"}\n')
+    file.write_bytes(b'{"s":"a"}\n{"s":"a"}\n{"t":"b"}\n{"s":"c"}\n')
     producer = VecProducer()
     with pytest.raises(NoSessionError, match=r"talk\.one\.jsonl:3: .*all before it was sent"):
         send(producer, file, field="s")
-    assert producer.delivered == [("records", b"a", b'{"s":"a"}')]
+    assert producer.delivered == [("records", b"a", b'{"s":"a"}')] * 2
     assert producer.sent == producer.delivered
 
 
-def test_empty_lines_are_left_out_and_counted(file):
+def test_empty_lines_are_records(file):
     file.write_bytes(b"\na\n\n \n\r\n")
     producer = VecProducer()
     summary = send(producer, file)
-    assert [value for _, _, value in producer.delivered] == [b"a", b" ", b"\r"]
-    assert (summary.record_count, summary.empty_count) == (3, 2)
+    assert [value for _, _, value in producer.delivered] == [b"", b"a", b"", b" ", b"\r"]
+    assert summary.record_count == 5
 
 
 def test_end_comes_after_each_file_for_its_sessions(tmp_path):
@@ -120,7 +120,7 @@ def test_end_comes_after_each_file_for_its_sessions(tmp_path):
     summary = send(producer, one, two, field="s", end=True)
     ends = [key if value is None else b"." for _, key, value in producer.delivered]
     assert ends == [b".", b".", b".", b"b", b"a", b".", b"a"]
-    assert summary == Summary(4, 3, 0, {"a", "b"})
+    assert summary == Summary(4, 3, {"a", "b"})
 
 
 def test_every_delivery_is_awaited_and_few_are_pending(file):

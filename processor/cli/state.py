@@ -1,0 +1,315 @@
+"""``processor state``: what an app knows of each partition, and how to make it forget that."""
+
+import asyncio
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import click
+from aiokafka import TopicPartition
+
+from processor.app import chunker_config
+from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
+from processor.core.accumulator import SessionState
+from processor.core.errors import ProcessorError, UnreachableError
+from processor.kafka.broker import KafkaPartitionBroker
+from processor.kafka.connection import client_settings
+from processor.kafka.groups import group_members
+from processor.kafka.reading import partition_reader, read_to_end
+from processor.kafka.topics import describe_topic
+from processor.protocol.changelog import (
+    PARTITION_KEY,
+    PartitionEntry,
+    decode_partition,
+    decode_sessions,
+    encode_partition,
+)
+from processor.protocol.port import Survey, Transaction
+from processor.protocol.start_checks import first_entry, world_agrees
+from processor.settings import Settings
+
+_POLICY: Final = (
+    "max_tokens",
+    "token_counter",
+    "idle_s",
+    "max_age_s",
+    "max_chunk_bytes",
+    "max_chunk_records",
+)
+#: Below the transaction's own timeout: a commit given up here is given up by the broker too.
+_COMMIT_TIMEOUT_S: Final = 25.0
+
+
+@click.group()
+def state() -> None:
+    """Show what an app knows of its partitions and sessions, or start it over."""
+
+
+@state.command()
+@click.option("--session", metavar="NAME", help="Show one session instead of the partitions.")
+@output_option
+@settings_options(*KAFKA, *TOPICS, *_POLICY)
+def show(settings: Settings, session: str | None, output: str) -> None:
+    """Print where each partition stands and whether a worker could go on from there."""
+    seen = asyncio.run(_look_at_all(settings))
+    rows = [it.as_json() for it in seen] if session is None else _rows_of(seen, session)
+    if not rows:
+        msg = f"no state and no open record of session {session!r}"
+        raise click.ClickException(msg)
+    for row in rows:
+        click.echo(json.dumps(row, ensure_ascii=False) if output == "json" else _described(row))
+
+
+@state.command()
+@click.option("--partition", "partitions", type=click.IntRange(min=0), multiple=True, metavar="N")
+@click.option("--all", "is_all", is_flag=True, help="All partitions.")
+@click.option(
+    "--to",
+    type=click.Choice(["earliest", "latest"]),
+    default="earliest",
+    show_default=True,
+    help="Where to start: at the log's first record, or at its end, leaving all of it out.",
+)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@settings_options(*KAFKA, *TOPICS, *_POLICY)
+def reset(
+    settings: Settings, partitions: tuple[int, ...], to: str, *, is_all: bool, yes: bool
+) -> None:
+    """Forget all sessions of partitions, so that the next start is a first start.
+
+    Every session then starts again at t=1. Chunks that are out stay: with --to earliest, all
+    of their records are chunked once more. Stop all workers first.
+    """
+    if bool(partitions) == is_all:
+        msg = "name partitions with --partition N, or all of them with --all"
+        raise click.UsageError(msg)
+    count = asyncio.run(_partition_count(settings))
+    if wrong := [number for number in partitions if number >= count]:
+        msg = f"{settings.records_topic} has {count} partitions, from 0; there is no {wrong[0]}"
+        raise click.UsageError(msg)
+    chosen = range(count) if is_all else sorted(set(partitions))
+    if not yes:
+        names = ", ".join(f"{settings.records_topic}[{number}]" for number in chosen)
+        question = (
+            f"Forget every session of app {settings.app_id} in {names}, t to start again at 1?"
+        )
+        click.confirm(question, abort=True, err=True)
+    asyncio.run(_reset(settings, chosen, to))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartitionView:
+    """What there is to see of one partition.
+
+    Attributes:
+        topic: The records topic.
+        number: Its number.
+        entry: Its own entry, if there is one.
+        states: Every session of the changelog.
+        survey: The log and the group.
+        open_counts: Records that were read and are in no chunk, by session.
+        problem: Why a worker would not go on, if so.
+    """
+
+    topic: str
+    number: int
+    entry: PartitionEntry | None
+    states: Mapping[str, SessionState]
+    survey: Survey
+    open_counts: Mapping[str, int]
+    problem: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the partition as one document."""
+        entry, counts = self.entry, self.entry.counts if self.entry else None
+        return {
+            "topic": self.topic,
+            "partition": self.number,
+            "low": entry and entry.low,
+            "seen": entry and entry.seen,
+            "committed": self.survey.committed,
+            "log_start": self.survey.log_start,
+            "log_end": self.survey.stable_end,
+            "records": counts and counts.records,
+            "chunked": counts and counts.chunked,
+            "dead_letters": counts and counts.dead_letters,
+            "ends": counts and counts.ends,
+            "sessions": len(self.states.keys() | self.open_counts.keys()),
+            "open_sessions": len(self.open_counts),
+            "open_records": sum(self.open_counts.values()),
+            "rule": entry and entry.rule,
+            "problem": self.problem,
+        }
+
+    def session_as_json(self, session: str) -> dict[str, Any] | None:
+        """Return one session as a document, ``None`` if it is not here."""
+        if session not in self.states and session not in self.open_counts:
+            return None
+        state = self.states.get(session) or SessionState.new(session)
+        return {
+            "session": session,
+            "topic": self.topic,
+            "partition": self.number,
+            "t": state.t,
+            "digest": state.digest.hex(),
+            "next_offset": state.next_offset,
+            "ended": state.ended,
+            "open_records": self.open_counts.get(session, 0),
+        }
+
+
+def open_counts(
+    states: Mapping[str, SessionState], records: Iterable[tuple[int, bytes | None, bytes | None]]
+) -> Counter[str]:
+    """Count each session's open records: those of its entry, and those of the log behind it.
+
+    Args:
+        states: The sessions of the changelog.
+        records: Offset, key and value of what a replay would read.
+    """
+    found = Counter({name: len(it.records) for name, it in states.items() if it.records})
+    for offset, key, value in records:
+        try:
+            session = (key or b"").decode()
+        except UnicodeDecodeError:
+            continue
+        known = states.get(session)
+        if session and value is not None and (known is None or offset >= known.next_offset):
+            found[session] += 1
+    return found
+
+
+class _NoMember:
+    """Stands where a worker has the group's consumer; nothing here reads as a member."""
+
+    async def seek_stamped(self, partition: TopicPartition, offset: int, incarnation: int) -> None:
+        """Refuse."""
+        raise NotImplementedError
+
+    async def is_member(self) -> bool:
+        """Say no."""
+        return False
+
+
+async def _partition_count(settings: Settings) -> int:
+    # The changelog is asked for too: a reader's own question would make the broker create it.
+    await describe_topic(settings, settings.changelog_topic)
+    return (await describe_topic(settings, settings.records_topic)).partition_count
+
+
+async def _look_at_all(settings: Settings) -> list[PartitionView]:
+    return [await _look(settings, it) for it in range(await _partition_count(settings))]
+
+
+async def _look(settings: Settings, number: int) -> PartitionView:
+    broker = KafkaPartitionBroker(settings, number, _NoMember())
+    entries = await broker.read_changelog()
+    where = f"{settings.changelog_topic}[{number}]"
+    entry = decode_partition(entries, where)
+    states = {it.session: it for it in decode_sessions(entries, where)}
+    survey = await broker.survey([entry.fingerprint[0]] if entry and entry.fingerprint else [])
+    problem = None
+    try:
+        world_agrees(entry, survey, chunker_config(settings), where)
+    except ProcessorError as error:
+        problem = str(error)
+    replay = await _replay(settings, number, entry) if entry else []
+    return PartitionView(
+        settings.records_topic,
+        number,
+        entry,
+        states,
+        survey,
+        open_counts(states, replay),
+        problem,
+    )
+
+
+async def _replay(
+    settings: Settings, number: int, entry: PartitionEntry
+) -> list[tuple[int, bytes | None, bytes | None]]:
+    """Return what a replay would read: offset, key and whether there is a value."""
+    found: list[tuple[int, bytes | None, bytes | None]] = []
+    if entry.low >= entry.seen:
+        return found
+    place = TopicPartition(settings.records_topic, number)
+    async with partition_reader(client_settings(settings), place) as reader:
+        reader.seek(place, entry.low)
+        async for records in read_to_end(reader, place):
+            found += [
+                (it.offset, it.key, None if it.value is None else b"")
+                for it in records
+                if it.offset < entry.seen
+            ]
+            if records[-1].offset >= entry.seen - 1:
+                break
+    return found
+
+
+def _rows_of(seen: Iterable[PartitionView], session: str) -> list[dict[str, Any]]:
+    return [row for it in seen if (row := it.session_as_json(session)) is not None]
+
+
+def _described(row: Mapping[str, Any]) -> str:
+    lines = [f"{row['topic']}[{row['partition']}]"]
+    for name, value in row.items():
+        if isinstance(value, dict):
+            shown = ", ".join(f"{key}={each}" for key, each in value.items())
+        else:
+            shown = "-" if value is None else str(value)
+            # A session id may hold anything, line breaks and terminal codes included.
+            shown = shown if shown.isprintable() else ascii(shown)
+        if name not in {"topic", "partition"}:
+            lines.append(f"  {name.replace('_', ' ')}: {shown}")
+    return "\n".join(lines)
+
+
+async def _reset(settings: Settings, partitions: Iterable[int], to: str) -> None:
+    if members := await group_members(settings):
+        msg = (
+            f"group {settings.app_id} has {len(members)} members ({', '.join(members)}): stop all "
+            "workers, wait until the group has noticed, and reset again"
+        )
+        raise click.ClickException(msg)
+    for number in partitions:
+        session_count, start = await _start_over(settings, number, to)
+        click.echo(
+            f"{settings.records_topic}[{number}]: {session_count:,} sessions forgotten; the next "
+            f"start reads from offset {start}, every session from t=1"
+        )
+    click.echo(
+        f"chunks that are in {settings.chunks_topic} stay, so readers see t=1 again and `processor "
+        "verify` calls it a fault; choose another PROCESSOR_CHUNKS_TOPIC to keep them apart"
+    )
+
+
+async def _start_over(settings: Settings, number: int, to: str) -> tuple[int, int]:
+    """Make a partition as it was before its first start, in one transaction.
+
+    The partition's own producer does it: a worker that has started meanwhile is fenced, or
+    fences us, and either finds all of the old state or all of the new.
+
+    Returns:
+        How many sessions were forgotten, and where the next start reads from.
+    """
+    config = dataclasses.replace(chunker_config(settings), start_at_end=to == "latest")
+    broker = KafkaPartitionBroker(settings, number, _NoMember())
+    try:
+        await broker.fence()
+        keys = await broker.read_changelog()
+        entry = first_entry(await broker.survey([]), config)
+        gone: dict[bytes, bytes | None] = dict.fromkeys(keys)
+        # Not deleted but written anew: the group's offset can't be deleted, and an offset
+        # without an entry is what a lost changelog looks like.
+        entries = gone | {PARTITION_KEY: encode_partition(entry)}
+        async with asyncio.timeout(_COMMIT_TIMEOUT_S):
+            await broker.commit(Transaction([], entries, [], entry.seen))
+    except TimeoutError as error:
+        where = f"{settings.records_topic}[{number}]"
+        msg = f"{where}: no answer to a commit; look at it with `processor state show`"
+        raise UnreachableError(msg) from error
+    finally:
+        await broker.discard()
+    return len(gone.keys() - {PARTITION_KEY}), entry.seen

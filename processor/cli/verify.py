@@ -1,0 +1,113 @@
+"""``processor verify``: prove from the topics that every promise was kept."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Final
+
+import click
+from aiokafka import TopicPartition
+
+from processor.cli.options import KAFKA, output_option, settings_options
+from processor.core.errors import ConfigError
+from processor.kafka.connection import client_settings
+from processor.kafka.groups import group_offsets
+from processor.kafka.reading import partition_reader, read_to_end
+from processor.kafka.topics import describe_topic
+from processor.proof.message import Message, Starts, Topics
+from processor.proof.report import Report
+from processor.proof.verify import PartitionProof, prove_partition, warn_of_split_sessions
+from processor.settings import Settings
+
+Advance = Callable[[int], None]
+_READ: Final = ("records_topic", "chunks_topic", "dead_letter_topic")
+
+
+@click.command()
+@click.option(
+    "--app-id",
+    metavar="TEXT",
+    help="App whose progress tells what must be out by now.  [PROCESSOR_APP_ID]",
+)
+@output_option
+@settings_options(*KAFKA, *_READ)
+def verify(settings: Settings, app_id: str | None, output: str) -> int:
+    """Compare all chunks with all records, and exit 1 if a promise is broken.
+
+    Reads the records, chunks and dead-letter topics from start to end, committed messages
+    alone, without the worker's code; a running worker does no harm. Prints the first fault of
+    each kind.
+    """
+    if app_id is not None:
+        settings = settings.model_copy(update={"app_id": app_id})
+    report = asyncio.run(_verify(settings))
+    if output == "json":
+        click.echo(json.dumps(report.as_json(), ensure_ascii=False))
+    else:
+        click.echo("\n".join(report.lines()))
+    return 0 if report.is_clean else 1
+
+
+async def _verify(settings: Settings) -> Report:
+    topics = _topics(settings)
+    counts = {it: (await describe_topic(settings, it)).partition_count for it in topics}
+    if len(set(counts.values())) > 1:
+        msg = f"topics differ in their number of partitions ({counts}): run processor topics check"
+        raise ConfigError(msg)
+    partition_count = counts[topics.records]
+    report, proofs = Report(), []
+    processed = await group_offsets(settings) if settings.app_id else {}
+    with click.progressbar(
+        length=await _message_count(settings, topics.records, partition_count),
+        label="verifying",
+        file=click.get_text_stream("stderr"),
+        hidden=not sys.stderr.isatty(),
+    ) as bar:
+        for number in range(partition_count):
+            done = processed.get(number, 0)
+            proofs.append(await _prove(settings, number, report, done, bar.update))
+    warn_of_split_sessions(report, proofs)
+    return report
+
+
+def _topics(settings: Settings) -> Topics:
+    return Topics(*(getattr(settings, field) for field in _READ))
+
+
+async def _message_count(settings: Settings, topic: str, partition_count: int) -> int:
+    partitions = [TopicPartition(topic, number) for number in range(partition_count)]
+    async with partition_reader(client_settings(settings), *partitions) as reader:
+        starts = await reader.beginning_offsets(partitions)
+        ends = await reader.end_offsets(partitions)
+    return sum(ends[it] - starts[it] for it in partitions)
+
+
+async def _prove(
+    settings: Settings, number: int, report: Report, processed: int, advance: Advance
+) -> PartitionProof:
+    client, topics = client_settings(settings), _topics(settings)
+    async with AsyncExitStack() as stack:
+        places = [TopicPartition(topic, number) for topic in topics]
+        readers = [
+            await stack.enter_async_context(partition_reader(client, place)) for place in places
+        ]
+        starts = [
+            (await reader.beginning_offsets([place]))[place]
+            for reader, place in zip(readers, places, strict=True)
+        ]
+        records, chunks, letters = (
+            read_to_end(reader, place) for reader, place in zip(readers, places, strict=True)
+        )
+        proof = PartitionProof(topics, number, report, Starts(*starts), processed)
+        await prove_partition(proof, _counted(records, advance), chunks, letters)
+    return proof
+
+
+async def _counted(
+    batches: AsyncIterator[Sequence[Message]], advance: Advance
+) -> AsyncIterator[Sequence[Message]]:
+    async for messages in batches:
+        advance(len(messages))
+        yield messages

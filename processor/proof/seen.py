@@ -1,0 +1,155 @@
+"""A chunk as a proof sees it, and what its partition's proofs have in common."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from processor.core.errors import ConfigError, StateError
+from processor.counters import TokenCounter, count_tokens, counter_named
+from processor.proof.message import Message, Starts, Topics
+from processor.proof.report import Fault, FaultKind, Report
+from processor.wire import WireChunk, decode_chunk
+
+_LOG_APPEND_TIME: Final = 1
+
+
+class Omitted(msgspec.Struct):
+    """What stands for a record that no message can carry."""
+
+    sha256: str
+    size_bytes: int = msgspec.field(name="bytes")
+
+
+class _OmittedChunk(msgspec.Struct):
+    records: list[Omitted]
+
+
+class Seen:
+    """A chunk with the message that it came in.
+
+    Attributes:
+        message: The message.
+        chunk: The chunk.
+        size_bytes: Bytes of the message's value.
+        values: The records' bytes, ``None`` for one that is omitted.
+
+    Raises:
+        StateError: It is no chunk of a log.
+    """
+
+    __slots__ = ("chunk", "message", "size_bytes", "values")
+
+    def __init__(self, message: Message) -> None:
+        value = message.value or b""
+        self.message = message
+        self.size_bytes = len(value)
+        self.chunk: WireChunk = decode_chunk(value)
+        try:
+            self.values = [it.value_bytes for it in self.chunk.records]
+            bytes.fromhex(self.chunk.previous_digest)
+        except ValueError as error:
+            message_text = f"not a chunk: {error}"
+            raise StateError(message_text) from error
+        for record, value_bytes in zip(self.chunk.records, self.values, strict=True):
+            if record.offset is None or (value_bytes is None) != (record.omitted is not None):
+                message_text = "not a chunk: a record without its offset or its value"
+                raise StateError(message_text)
+
+    @property
+    def last_offset(self) -> int:
+        """Offset up to which the log is needed; -1 when it holds no record."""
+        return max((it.offset or 0 for it in self.chunk.records), default=-1)
+
+    def omitted(self) -> Omitted:
+        """Return what stands for its only record.
+
+        Raises:
+            StateError: Its size or its SHA-256 is missing.
+        """
+        try:
+            (omitted,) = msgspec.json.decode(self.message.value or b"", type=_OmittedChunk).records
+        except (msgspec.DecodeError, ValueError) as error:
+            message = f"an omitted record must have bytes and sha256, and be alone: {error}"
+            raise StateError(message) from error
+        return omitted
+
+
+class Scope:
+    """One partition: its names, where its logs start, and where faults go.
+
+    Attributes:
+        topics: Names of the topics.
+        partition: Its number.
+        starts: Where each of its logs starts.
+        report: Where faults go.
+        processed: Offset of the log below which all is known to be processed.
+        is_by_time: Its times are the broker's, so that cuts by time can be computed again.
+        flush_tokens: Tokens that close a chunk, as the latest one says.
+    """
+
+    def __init__(
+        self, topics: Topics, partition: int, starts: Starts, report: Report, processed: int
+    ) -> None:
+        self.topics = topics
+        self.partition = partition
+        self.starts = starts
+        self.report = report
+        self.processed = processed
+        self.is_by_time = True
+        self.flush_tokens: int | None = None
+        self._counter: TokenCounter | None = None
+        self._counter_name = ""
+
+    def follow(self, seen: Seen) -> None:
+        """Take the policy and the progress that a chunk tells of."""
+        chunk = seen.chunk
+        self.processed = max(self.processed, seen.last_offset + 1)
+        self.flush_tokens = chunk.policy.flush_tokens
+        if chunk.token_counter != self._counter_name:
+            self._counter_name = chunk.token_counter
+            self._counter = self._counter_named(chunk.token_counter)
+
+    def note_time(self, timestamp_type: int) -> None:
+        """Take the kind of a record's timestamp."""
+        if timestamp_type != _LOG_APPEND_TIME:
+            self.is_by_time = False
+
+    def tokens(self, values: Sequence[bytes]) -> list[int] | None:
+        """Return the tokens of each value, ``None`` when the chunks' counter is not known."""
+        if self._counter is None:
+            return None
+        return count_tokens(self._counter, [value.decode("utf-8", "replace") for value in values])
+
+    def blame_chunk(
+        self,
+        kind: FaultKind,
+        seen: Seen,
+        what: str,
+        expected: str | None = None,
+        found: str | None = None,
+    ) -> None:
+        """Report a fault that a chunk shows."""
+        chunk, offset = seen.chunk, seen.message.offset
+        self.report.blame(
+            Fault(
+                kind,
+                what,
+                self.topics.chunks,
+                self.partition,
+                offset,
+                chunk.session,
+                chunk.t,
+                expected,
+                found,
+            )
+        )
+
+    def _counter_named(self, name: str) -> TokenCounter | None:
+        try:
+            return counter_named(name)
+        except ConfigError:
+            warning = f"tokens counted by {name} are taken as given: there is no such counter here"
+            if warning not in self.report.warnings:
+                self.report.warnings.append(warning)
+            return None

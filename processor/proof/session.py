@@ -1,0 +1,294 @@
+"""One session: its chunks take its records off the front of its queue, in order, to the byte."""
+
+from hashlib import sha256
+from typing import Final
+
+from processor.core.errors import StateError
+from processor.proof.chain import ChainProof
+from processor.proof.report import Fault, FaultKind
+from processor.proof.rules import Logged, faults_within
+from processor.proof.seen import Scope, Seen
+from processor.wire import WireRecord
+
+_NONE: Final = -1
+
+
+class SessionProof:
+    """Where a session's chain stands, and what of it is in no chunk yet.
+
+    Args:
+        name: The session.
+        scope: Its partition.
+    """
+
+    __slots__ = (
+        "_chain",
+        "_first_open",
+        "_is_final",
+        "_last",
+        "_open_tokens",
+        "_queue",
+        "_scope",
+        "_skipped",
+        "is_awaiting_end",
+        "is_ended",
+        "name",
+        "open_count",
+    )
+
+    def __init__(self, name: str, scope: Scope) -> None:
+        self.name = name
+        self._scope = scope
+        self._chain = ChainProof(name, scope)
+        self._last = _NONE
+        self._queue: list[Logged] = []
+        # Offsets that a chunk passed over, with its t.
+        self._skipped: dict[int, int] | None = None
+        self._is_final = False
+        self._first_open = _NONE
+        self._open_tokens = 0
+        self.open_count = 0
+        #: The last chunk tells of an end that the log has not come to.
+        self.is_awaiting_end = False
+        #: The last message of the log was an end.
+        self.is_ended = False
+
+    def take_record(self, logged: Logged) -> None:
+        """Take the session's next record of the log."""
+        if self.is_awaiting_end:
+            self._blame_untrue_end(logged.offset)
+        self.is_ended = False
+        self._queue.append(logged)
+
+    def take_end(self, logged: Logged) -> None:
+        """Take an end of session."""
+        if self._is_first_end():
+            self._queue.append(logged)
+
+    def pass_record(self, offset: int, value: bytes) -> None:
+        """Take a record behind the last chunk: it is open, if it may be."""
+        if self.is_awaiting_end:
+            self._blame_untrue_end(offset)
+        self.is_ended = False
+        tokens = self._tokens_due(offset, value)
+        limit = self._scope.flush_tokens or tokens
+        if self._open_tokens + tokens > limit:
+            self._blame_overdue()
+        if not self.open_count:
+            self._first_open = offset
+        self.open_count += 1
+        self._open_tokens += tokens
+        if tokens > limit:
+            self._blame_overdue()
+
+    def pass_end(self, offset: int) -> None:
+        """Take an end of session behind the last chunk."""
+        if self._is_first_end():
+            self._settle_end(offset)
+
+    def take_chunk(self, seen: Seen) -> None:
+        """Judge the session's next chunk, the log being read as far as its last record."""
+        for kind, what in faults_within(seen.chunk, seen.size_bytes):
+            self._scope.blame_chunk(kind, seen, what)
+        if self._is_chunk_gone() and seen.chunk.t > 1:
+            self._begin_at(seen)
+        logged = self._take_front(seen)
+        values = self._match_each(seen) if logged is None else seen.values
+        self._chain.take(seen, values, logged or ())
+        if seen.chunk.final:
+            self._take_final(seen)
+        self._is_final = seen.chunk.final
+
+    def close(self) -> None:
+        """Judge what no chunk took, once there are no more chunks; the queue is given up."""
+        if self._skipped:
+            what = "passed over by the chunk with this t"
+            offset, t = next(iter(self._skipped.items()))
+            self._blame_record(FaultKind.MISSING, offset, what, t, len(self._skipped))
+        queue, self._queue = self._queue, []
+        is_ended = self.is_ended
+        for logged in queue:
+            if logged.value is None:
+                self._settle_end(logged.offset)
+            else:
+                self.pass_record(logged.offset, logged.value)
+        self.is_ended = is_ended
+
+    def finish(self) -> None:
+        """Judge an end that a final chunk told of and the log, now read, has not."""
+        if self.is_awaiting_end:
+            self._blame_untrue_end(self._last)
+
+    def _take_front(self, seen: Seen) -> list[Logged] | None:
+        """Take the chunk's records off the queue if they are its front, exactly."""
+        values = seen.values
+        front = self._queue[: len(values)]
+        if len(front) < len(values):
+            return None
+        for record, value, (offset, timestamp_ms, _, expected) in zip(
+            seen.chunk.records, values, front, strict=True
+        ):
+            if record.offset != offset or value != expected or value is None:
+                return None
+            if record.timestamp_ms != timestamp_ms:
+                return None
+        if front:
+            del self._queue[: len(front)]
+            self._last = front[-1].offset
+            self._scope.report.chunked_count += len(front)
+        return front
+
+    def _match_each(self, seen: Seen) -> list[bytes | None]:
+        """Look for each record by itself, and return the bytes that the digest should cover."""
+        values = list(seen.values)
+        for at, (record, value) in enumerate(zip(seen.chunk.records, values, strict=True)):
+            offset = record.offset or 0
+            if self._skipped and offset in self._skipped:
+                del self._skipped[offset]
+                self._scope.report.chunked_count += 1
+                self._blame(FaultKind.REORDERED, seen, offset, f"comes after offset {self._last}")
+            elif offset <= self._last:
+                self._blame(FaultKind.REPEATED, seen, offset, "is in a chunk already")
+            else:
+                logged = self._take_one(seen, offset)
+                if logged is not None:
+                    self._compare(seen, record, value, logged)
+                    values[at] = logged.value if value is None else value
+        return values
+
+    def _take_one(self, seen: Seen, offset: int) -> Logged | None:
+        self._pass_over(seen, offset)
+        self._last = offset
+        report, starts = self._scope.report, self._scope.starts
+        if self._queue and self._queue[0].offset == offset and self._queue[0].value is not None:
+            report.chunked_count += 1
+            return self._queue.pop(0)
+        if offset < starts.records:
+            report.record_gone_count += 1
+        else:
+            self._blame(FaultKind.ALTERED, seen, offset, "is no record of this session")
+        return None
+
+    def _pass_over(self, seen: Seen, offset: int) -> None:
+        """Leave behind what stands before ``offset``."""
+        passed = 0
+        while passed < len(self._queue) and self._queue[passed].offset < offset:
+            logged = self._queue[passed]
+            passed += 1
+            if logged.value is not None:
+                self._skipped = self._skipped or {}
+                self._skipped[logged.offset] = seen.chunk.t
+            else:
+                what = "this end has no final chunk; the chunk with this t passed over it"
+                self._blame_record(FaultKind.END, logged.offset, what, seen.chunk.t)
+        del self._queue[:passed]
+
+    def _compare(self, seen: Seen, record: WireRecord, value: bytes | None, logged: Logged) -> None:
+        offset, expected = logged.offset, logged.value or b""
+        if value is not None:
+            found = sha256(value).hexdigest()
+            is_same_size = True
+        else:
+            try:
+                omitted = seen.omitted()
+            except StateError as error:
+                self._scope.blame_chunk(FaultKind.MALFORMED, seen, str(error))
+                return
+            found, is_same_size = omitted.sha256, omitted.size_bytes == len(expected)
+        if found != sha256(expected).hexdigest() or not is_same_size:
+            what = f"the record at offset {offset} has other bytes than the log (SHA-256 of each)"
+            self._scope.blame_chunk(
+                FaultKind.ALTERED, seen, what, sha256(expected).hexdigest(), found
+            )
+        elif record.timestamp_ms not in (logged.timestamp_ms, None):
+            what = f"has timestamp {record.timestamp_ms}, in the log {logged.timestamp_ms}"
+            self._blame(FaultKind.ALTERED, seen, offset, what)
+
+    def _begin_at(self, seen: Seen) -> None:
+        """Begin with this chunk: retention has deleted those before it."""
+        self._chain.begin_at(seen)
+        end = next((i for i, it in enumerate(self._queue) if it.value is None), len(self._queue))
+        first = seen.chunk.records[0].offset or 0 if seen.chunk.records else None
+        gone = [
+            it
+            for i, it in enumerate(self._queue)
+            if (i < end if first is None else it.offset < first)
+        ]
+        del self._queue[: len(gone)]
+        self._scope.report.chunk_gone_count += sum(1 for it in gone if it.value is not None)
+
+    def _take_final(self, seen: Seen) -> None:
+        if not seen.chunk.records and self._is_final:
+            self._scope.blame_chunk(FaultKind.END, seen, "a second end with nothing between")
+        elif not self._queue:
+            self.is_awaiting_end = True
+        elif self._queue[0].value is None:
+            del self._queue[0]
+        elif not self._is_end_gone():
+            what = f"final, but the log goes on with a record at offset {self._queue[0].offset}"
+            self._scope.blame_chunk(FaultKind.END, seen, what)
+
+    def _is_first_end(self) -> bool:
+        """Tell whether an end of the log asks for a final chunk that has not come yet."""
+        was_ended, self.is_ended = self.is_ended, True
+        was_awaited, self.is_awaiting_end = self.is_awaiting_end, False
+        return not was_awaited and not was_ended
+
+    def _blame_untrue_end(self, offset: int) -> None:
+        self.is_awaiting_end = False
+        if self._is_end_gone():
+            return
+        what = "no end of session in the log where the final chunk with this t tells of one"
+        self._blame_record(FaultKind.END, offset, what, self._chain.t)
+
+    def _is_end_gone(self) -> bool:
+        """Tell whether retention may have deleted the end that the last chunk tells of."""
+        return self._scope.starts.records > 0 and self._last < self._scope.starts.records
+
+    def _settle_end(self, offset: int) -> None:
+        """Judge an end that no final chunk took."""
+        scope = self._scope
+        if offset >= scope.processed:
+            return
+        if self._is_chunk_gone():
+            scope.report.chunk_gone_count += self.open_count
+            self.open_count = 0
+            return
+        what = "this end was processed and has no final chunk"
+        self._blame_record(FaultKind.END, offset, what, self._chain.t + 1)
+        self._blame_overdue()
+
+    def _tokens_due(self, offset: int, value: bytes) -> int:
+        """Return what a record adds to a chunk that must close some time; 0 if none need to."""
+        if offset >= self._scope.processed or self._is_chunk_gone():
+            return 0
+        counts = self._scope.tokens([value])
+        return 0 if counts is None else counts[0]
+
+    def _is_chunk_gone(self) -> bool:
+        """Tell whether retention may have deleted all the chunks of this session."""
+        return self._chain.t == 0 and self._scope.starts.chunks > 0
+
+    def _blame_overdue(self) -> None:
+        """The open records were processed and can't be open any more."""
+        if self.open_count:
+            what = f"from here on {self.open_count} records were processed and are in no chunk"
+            self._blame_record(
+                FaultKind.MISSING,
+                self._first_open,
+                what,
+                self._chain.t + 1,
+                self.open_count,
+            )
+        self.open_count = self._open_tokens = 0
+
+    def _blame(self, kind: FaultKind, seen: Seen, offset: int, what: str) -> None:
+        self._scope.blame_chunk(kind, seen, f"the record at offset {offset} {what}")
+
+    def _blame_record(
+        self, kind: FaultKind, offset: int, what: str, t: int, count: int = 1
+    ) -> None:
+        """Report a fault that a message of the log shows; ``t`` is of the chunk it is about."""
+        scope = self._scope
+        fault = Fault(kind, what, scope.topics.records, scope.partition, offset, self.name, t)
+        scope.report.blame(fault, count)

@@ -1,0 +1,90 @@
+"""A log, and what a right worker makes of it: the core and the wire, without the protocol."""
+
+from typing import NamedTuple
+
+from processor.core.policy import ChunkPolicy, OrIdle
+from processor.core.records import Record
+from processor.core.sessions import PartitionSessions
+from processor.counters import CharsOverFour, count_tokens
+from processor.proof.dead_letters import is_session
+from processor.wire import ChunkEncoder, chunk_headers, read_value
+
+LOG_APPEND_TIME = 1
+POLICY = ChunkPolicy(max_tokens=10, flush=OrIdle(30), max_age_s=100, max_chunk_records=4)
+
+
+class Message(NamedTuple):
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int = 0
+    headers: tuple = ()
+    timestamp_type: int = LOG_APPEND_TIME
+
+
+def log_of(*items, step_ms=1000, every=1):
+    """Messages a second apart: ``"a:text"`` is a record of session a, ``"a."`` its end."""
+    messages = []
+    for number, item in enumerate(items):
+        if isinstance(item, Message):
+            messages.append(item)
+            continue
+        at_ms = 1_000_000 + number * step_ms
+        session, is_record, text = item.partition(":")
+        value = text.encode() if is_record else None
+        key = session.removesuffix(".").encode()
+        messages.append(Message(number * every, key, value, at_ms))
+    return messages
+
+
+def chunks_of(log, policy=POLICY, *, source=("records", 0), clock_after=None, omit=()):
+    """The chunk messages of a log; ``clock_after`` closes by the clock what is due behind it."""
+    sessions, closed = PartitionSessions(policy), []
+    for message in log:
+        if not is_session(message.key):
+            sessions.pass_by(message.timestamp)
+            continue
+        session = message.key.decode()
+        if message.value is None:
+            closed += sessions.end(session, message.offset, message.timestamp)
+            continue
+        text, carried, size = read_value(message.value)
+        (tokens,) = count_tokens(CharsOverFour(), [text])
+        closed += sessions.push(
+            Record(session, message.value, tokens, message.offset, message.timestamp, size, carried)
+        )
+        if message.offset == clock_after:
+            closed += sessions.close_due(message.timestamp + 10_000_000)
+    encoder = ChunkEncoder(policy, CharsOverFour.name, *source)
+    return [
+        Message(
+            offset,
+            chunk.session.encode(),
+            encoder.encode_omitted(chunk)
+            if chunk.records and chunk.records[0].offset in omit
+            else encoder.encode(chunk),
+            0,
+            tuple(chunk_headers(chunk)),
+        )
+        for offset, chunk in enumerate(closed)
+    ]
+
+
+def letters_of(log, topic="records", partition=0):
+    """The dead letters of a log."""
+    return [
+        Message(
+            offset,
+            message.key,
+            message.value,
+            message.timestamp,
+            (
+                *message.headers,
+                ("__connect.errors.topic", topic.encode()),
+                ("__connect.errors.partition", b"%d" % partition),
+                ("__connect.errors.offset", b"%d" % message.offset),
+                ("processor-reason", b"key-not-utf8" if message.key else b"no-key"),
+            ),
+        )
+        for offset, message in enumerate(message for message in log if not is_session(message.key))
+    ]
