@@ -52,6 +52,8 @@ class KafkaPartitionBroker:
         # Always the same for this partition: it is the lock.
         self._transactional_id = f"{settings.app_id}-{settings.records_topic}-{partition}"
         self._where = f"{settings.records_topic}[{partition}]"
+        # A start check holds it below the topics' limits.
+        self._max_chunk_bytes = settings.max_chunk_bytes
         self._compression = settings.compression
         self._producer: TransactionalProducer | None = None
 
@@ -59,7 +61,11 @@ class KafkaPartitionBroker:
         """Start the producer, which fences every older one of this partition."""
         await self.discard()
         producer = TransactionalProducer(
-            self._client, self._transactional_id, self._where, self._compression
+            self._client,
+            self._transactional_id,
+            self._where,
+            self._compression,
+            max_batch_bytes=self._max_chunk_bytes,
         )
         self._producer = producer
         await producer.start(_FENCE_TIMEOUT_S)

@@ -8,7 +8,7 @@ the safety.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -25,13 +25,18 @@ from aiokafka.errors import (
 )
 from aiokafka.structs import OffsetAndMetadata
 
-from processor.core.errors import ConfigError, FencedError, ProcessorError, UnreachableError
+from processor.core.errors import (
+    ConfigError,
+    FencedError,
+    ProcessorError,
+    StateError,
+    UnreachableError,
+)
 from processor.protocol.port import Message, ResentCommitError, TooLargeError, Transaction
 
 #: Above the partition's own bound of a commit, see ``protocol/partition.py``.
 TRANSACTION_TIMEOUT_MS: Final = 30_000
-#: Messages that share a request. Below the smallest limit a topic may have here, so that only
-#: a message that is too large by itself is ever refused.
+#: Bytes of messages that share a batch.
 _MAX_BATCH_BYTES: Final = 512 * 1024
 _DISCARD_TIMEOUT_S: Final = 2.0
 _FENCED: Final = (
@@ -74,10 +79,18 @@ class TransactionalProducer:
         transactional_id: The lock that this producer is.
         where: Topic and partition, for messages.
         compression: Name of a codec, or ``none``.
+        max_batch_bytes: Messages share a batch only up to this, which every topic must take: a
+            topic judges whole batches, and only what is too large by itself may be refused.
     """
 
     def __init__(
-        self, client: dict[str, Any], transactional_id: str, where: str, compression: str
+        self,
+        client: dict[str, Any],
+        transactional_id: str,
+        where: str,
+        compression: str,
+        *,
+        max_batch_bytes: int,
     ) -> None:
         self._where = where
         self._producer = AIOKafkaProducer(
@@ -85,7 +98,7 @@ class TransactionalProducer:
             transactional_id=transactional_id,
             transaction_timeout_ms=TRANSACTION_TIMEOUT_MS,
             compression_type=None if compression == "none" else compression,
-            max_batch_size=_MAX_BATCH_BYTES,
+            max_batch_size=min(_MAX_BATCH_BYTES, max_batch_bytes),
             # Topics bound the size of a message; the client's own bound must not come first.
             max_request_size=(1 << 31) - 1,
         )
@@ -155,20 +168,23 @@ class TransactionalProducer:
         )
         return sent
 
-    def _raise_refused(self, chunks: Iterable[Message], results: list[Any]) -> None:
-        for message, result in zip(chunks, results, strict=False):
+    def _raise_refused(self, chunks: Sequence[Message], results: list[Any]) -> None:
+        for number, result in enumerate(results):
             if isinstance(result, MessageSizeTooLargeError):
-                if message.lone_offset is not None:
-                    raise TooLargeError(message.lone_offset)
-                text = (
-                    f"{self._where}: the chunks topic refuses a chunk of several records as too "
-                    "large; was its max.message.bytes lowered? Raise it above "
-                    "PROCESSOR_MAX_CHUNK_BYTES and start again"
-                )
-                raise ConfigError(text) from result
-        for result in results:
+                raise self._too_large(chunks[number] if number < len(chunks) else None) from result
             if isinstance(result, BaseException):
                 raise result
+
+    def _too_large(self, chunk: Message | None) -> ProcessorError:
+        if chunk is not None and chunk.lone_offset is not None:
+            return TooLargeError(chunk.lone_offset)
+        what = "the changelog or the dead-letter topic refuses a message"
+        if chunk is not None:
+            what = "the chunks topic refuses a chunk of several records"
+        return StateError(
+            f"{self._where}: {what} as too large; was its max.message.bytes lowered? Raise it well "
+            "above that of the records topic and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
+        )
 
     def _count_commit_requests(self) -> None:
         sender = self._producer._sender  # noqa: SLF001

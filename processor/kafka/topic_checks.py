@@ -102,7 +102,7 @@ def _size_faults(settings: Settings, name: str, topics: Mapping[str, TopicFacts]
                 f" {records.max_message_bytes:,}: it needs room for the largest record;"
                 f" correct it with:\n  {remedy}"
             )
-    if name == settings.chunks_topic and settings.max_chunk_bytes >= limit:
+    if name != settings.records_topic and settings.max_chunk_bytes >= limit:
         wanted = min(settings.max_chunk_bytes + ENVELOPE_BYTES, INT32_MAX)
         remedy = _configs_tool(settings, name, f"max.message.bytes={wanted}")
         faults.append(

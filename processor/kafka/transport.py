@@ -6,19 +6,29 @@ only in our transactions, so Faust's bookkeeping of acknowledged offsets has not
 """
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from aiokafka import TopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from aiokafka.errors import ConsumerStoppedError, KafkaError, OffsetOutOfRangeError
+from aiokafka.errors import (
+    ConsumerStoppedError,
+    GroupAuthorizationFailedError,
+    InconsistentGroupProtocolError,
+    InvalidSessionTimeoutError,
+    KafkaError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+)
 from faust.transport.drivers import aiokafka as faust_aiokafka
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
+from mode import Service
 
 from processor.clock import Clock
-from processor.core.errors import ProcessorError, StateError, UnreachableError
+from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import client_settings
 from processor.kafka.fetching import BatchConsumer
 from processor.protocol.partitions import Partitions
@@ -33,6 +43,21 @@ _FETCH_BYTES: Final = 1 << 20
 _MAX_BATCH_RECORDS: Final = 2000
 _FETCH_WAIT_MS: Final = 250
 _CALL_TIMEOUT_S: Final = 30.0
+_MEMBERSHIP_INTERVAL_S: Final = 1.0
+#: Why the group will never take us, and what to do.
+_REFUSALS: Final[Mapping[type[KafkaError], str]] = {
+    InvalidSessionTimeoutError: (
+        "PROCESSOR_SESSION_TIMEOUT_S={0.session_timeout_s:g} lies outside what the broker allows; "
+        "choose one between its group.min.session.timeout.ms and group.max.session.timeout.ms"
+    ),
+    InconsistentGroupProtocolError: (
+        "another application uses this group; choose another PROCESSOR_APP_ID"
+    ),
+    GroupAuthorizationFailedError: "this user may not read as the group {0.app_id}; grant it",
+    TopicAuthorizationFailedError: "this user may not read {0.records_topic}; grant it",
+}
+
+log: Final = logging.getLogger(__name__)
 
 
 class WorkerApp(Protocol):
@@ -45,6 +70,9 @@ class WorkerApp(Protocol):
     flow_control: Any
     consumer_generation_id: int
     rebalancing_count: int
+
+    def end(self, error: ProcessorError) -> None:
+        """End the process because of ``error``."""
 
 
 class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
@@ -74,11 +102,13 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
         fetcher = consumer.fetcher
         if consumer._closed or fetcher._closed:  # noqa: SLF001
             raise ConsumerStoppedError
+        # A copy: Faust changes the set in its own thread while this one goes through it.
+        partitions = frozenset(active_partitions)
         with fetcher._subscriptions.fetch_context():  # noqa: SLF001
-            batches = fetcher.take(active_partitions, _MAX_BATCH_RECORDS)
+            batches = fetcher.take(partitions, _MAX_BATCH_RECORDS)
             if not batches:
                 await fetcher.wait(timeout or 0.0)
-                batches = fetcher.take(active_partitions, _MAX_BATCH_RECORDS)
+                batches = fetcher.take(partitions, _MAX_BATCH_RECORDS)
         topic = self.app.settings.records_topic
         return {TP(topic, it.partition): [it] for it in batches}
 
@@ -134,6 +164,32 @@ class Consumer(faust_aiokafka.Consumer):
         coordinator = self._raw()._coordinator  # noqa: SLF001
         is_taken: bool = await self._in_thread(coordinator._do_heartbeat())  # noqa: SLF001
         return is_taken and not coordinator.need_rejoin(self._raw()._subscription.subscription)  # noqa: SLF001
+
+    @Service.task
+    async def _watch_membership(self) -> None:
+        """Take up what the coordinator reports: until then aiokafka stays out of the group."""
+
+        async def check() -> None:
+            self._raw()._coordinator.check_errors()  # noqa: SLF001
+
+        while True:
+            await self.sleep(_MEMBERSHIP_INTERVAL_S)
+            if self.should_stop:
+                return
+            thread_loop = self._thread.thread_loop
+            try:
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(check(), thread_loop))
+            except KafkaError as error:
+                self._take_refusal(error)
+
+    def _take_refusal(self, error: KafkaError) -> None:
+        settings = self.app.settings
+        remedy = _REFUSALS.get(type(error))
+        if remedy is None:
+            log.warning("the group refused us, joining again", extra={"error": repr(error)})
+            return
+        message = f"group {settings.app_id}: {error!r}; {remedy.format(settings)}"
+        self.app.end(ConfigError(message))
 
     def _raw(self) -> BatchConsumer:
         consumer: BatchConsumer = self._thread._ensure_consumer()  # noqa: SLF001

@@ -27,19 +27,26 @@ fenced and the partition opens anew; fencing on return would hide that owner's c
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 from itertools import count
 from typing import Final
 
 from processor.clock import Clock
-from processor.core.errors import ProcessorError, StaleGenerationError, StateError, UnreachableError
+from processor.core.errors import (
+    FencedError,
+    ProcessorError,
+    StaleGenerationError,
+    StateError,
+    UnreachableError,
+)
 from processor.core.sessions import PartitionSessions
 from processor.metrics import Metrics
-from processor.protocol.changelog import decode_partition, decode_sessions
+from processor.protocol.changelog import PARTITION_KEY, decode_partition, decode_sessions
 from processor.protocol.port import Batch, PartitionBroker, TooLargeError
+from processor.protocol.stage import Tally
 from processor.protocol.start_checks import first_entry, survey_until_settled, world_agrees
-from processor.protocol.state import ChunkerConfig, PartitionState, Tally
+from processor.protocol.state import ChunkerConfig, PartitionState
 
 #: Bound of a commit. The transaction's own timeout lies above it, so that the broker never
 #: gives a transaction up that we still wait for.
@@ -85,6 +92,7 @@ class Partition:
         self._metrics = metrics
         self._omitted: frozenset[int] = frozenset()
         self._commit = asyncio.Lock()
+        self._committed = 0
 
     @property
     def where(self) -> str:
@@ -108,6 +116,7 @@ class Partition:
         try:
             await self._broker.fence()
             self.state = await self._restore()
+            self._committed = self.state.seen
             self._check(is_current)
             self.incarnation = next(_incarnations)
             await self._broker.seek(self.state.position, self.incarnation)
@@ -132,7 +141,9 @@ class Partition:
         return True
 
     async def commit(self) -> bool:
-        """Commit what is staged, if anything is worth it, and return whether one was.
+        """Commit what is staged, if anything is worth it, and return whether that was progress.
+
+        The first commit after an opening only makes durable where we stand; that is none.
 
         Raises:
             ProcessorError: It failed; state and producer are gone and the partition is closed.
@@ -155,7 +166,9 @@ class Partition:
                     raise UnreachableError(message) from error
                 raise
             self._count(tally)
-            return True
+            is_progress = bool(transaction.chunks) or transaction.next_offset > self._committed
+            self._committed = transaction.next_offset
+            return is_progress
 
     async def hold(self, timeout_s: float) -> None:
         """Stop feeding and keep all there is, for the case that the partition comes back.
@@ -166,13 +179,15 @@ class Partition:
         if self.phase is not Phase.READY:
             await self.close()
             return
-        self.phase = Phase.HELD
+        self.phase, state = Phase.HELD, self.state
         try:
             async with asyncio.timeout(timeout_s):
                 await self.commit()
         except (ProcessorError, TimeoutError):
-            # commit() has closed the partition; the next owner finds what is durable.
-            await self.close()
+            # The next owner finds what is durable. If commit() has closed the partition already,
+            # it may be opening again by now.
+            if self.state is state:
+                await self.close()
 
     async def resume(self, is_current: Callable[[], bool]) -> None:
         """Go on with what was held: a new incarnation from our own position, no fence.
@@ -218,11 +233,26 @@ class Partition:
             message = f"{self.where}: the group has rebalanced since; it is not ours to open"
             raise StaleGenerationError(message)
 
+    async def _check_nobody_else_wrote(self, entries: Mapping[bytes, bytes]) -> None:
+        """Tell a fault from another owner, who may have fenced us while we were opening.
+
+        Raises:
+            FencedError: The partition's entry has changed since our fence.
+        """
+        now = await self._broker.read_changelog()
+        if now.get(PARTITION_KEY) != entries.get(PARTITION_KEY):
+            message = f"{self.where}: another worker has opened it since"
+            raise FencedError(message)
+
     async def _restore(self) -> PartitionState:
         entries = await self._broker.read_changelog()
         entry = decode_partition(entries, self.where)
         survey = await survey_until_settled(self._broker, entry)
-        world_agrees(entry, survey, self._config, self.where)
+        try:
+            world_agrees(entry, survey, self._config, self.where)
+        except StateError:
+            await self._check_nobody_else_wrote(entries)
+            raise
         if entry is None:
             entry = first_entry(survey, self._config)
         sessions = PartitionSessions(

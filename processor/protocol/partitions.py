@@ -57,6 +57,7 @@ class Partitions:
         self._commits: dict[int, asyncio.Task[None]] = {}
         self._openings: dict[int, asyncio.Task[None]] = {}
         self._is_current: Callable[[], bool] = lambda: False
+        self._is_closed = False
         self._slots = asyncio.Semaphore(_MAX_OPENINGS)
 
     def __iter__(self) -> Iterator[Partition]:
@@ -65,8 +66,11 @@ class Partitions:
     async def assign(self, numbers: set[int], is_current: Callable[[], bool]) -> None:
         """Make these partitions, and no others, ready; those held are resumed.
 
-        Returns when each is ready or ``is_current`` says that the group has moved on.
+        Returns when each is ready or ``is_current`` says that the group has moved on. After
+        ``close`` none is opened any more: the group may still rebalance while a worker ends.
         """
+        if self._is_closed:
+            return
         self._is_current = is_current
         gone = [self._partitions.pop(it) for it in list(self._partitions) if it not in numbers]
         await asyncio.gather(*(it.close() for it in gone))
@@ -85,7 +89,8 @@ class Partitions:
         await asyncio.gather(*(it.hold(timeout_s) for it in self._partitions.values()))
 
     async def close(self, timeout_s: float) -> None:
-        """Commit what is staged and let go of everything."""
+        """Commit what is staged and let go of everything, for good."""
+        self._is_closed = True
         await self.revoke(timeout_s)
         await asyncio.gather(*(it.close() for it in self._partitions.values()))
         self._partitions.clear()

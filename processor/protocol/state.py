@@ -8,8 +8,7 @@ their chunks closed and the mark is read in the same breath, so what is durable 
 replay starts always fit, however far the next batches have moved on while the commit is under way.
 """
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from processor.core.accumulator import SessionState
@@ -19,24 +18,16 @@ from processor.core.policy import NEVER_MS, ChunkPolicy
 from processor.core.records import Carried, Record
 from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter, count_tokens
-from processor.metrics import MetricName
-from processor.protocol.changelog import (
-    PARTITION_KEY,
-    Counts,
-    PartitionEntry,
-    encode_partition,
-    encode_session,
-)
+from processor.protocol.changelog import Counts, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter, session_of
-from processor.protocol.port import Batch, LogRecord, Message, Transaction
-from processor.wire import ChunkEncoder, chunk_headers, read_value
+from processor.protocol.port import Batch, LogRecord, Transaction
+from processor.protocol.stage import Stage, Tally
+from processor.wire import ChunkEncoder, read_value
 
 _LOG_APPEND_TIME: Final = 1
 _NOTHING: Final = ("", Carried.VALUE, 0)
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
-
-Tally = Counter[tuple[MetricName, tuple[tuple[str, str], ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +68,6 @@ class ChunkerConfig:
         }
 
 
-@dataclass(slots=True)
-class _Stage:
-    chunks: list[Message] = field(default_factory=list)
-    entries: dict[bytes, bytes | None] = field(default_factory=dict)
-    dead_letters: list[Message] = field(default_factory=list)
-    chunk_bytes: int = 0
-    carried: Counter[Carried] = field(default_factory=Counter)
-    tally: Tally = field(default_factory=Counter)
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.chunks or self.entries or self.dead_letters)
-
-
 class PartitionState:
     """The sessions of one partition and what is staged for the next transaction.
 
@@ -116,7 +93,7 @@ class PartitionState:
         self._omitted = omitted
         self._encoder = ChunkEncoder(config.policy, config.counter.name, config.topic, partition)
         self._fingerprint = entry.fingerprint
-        self._stage = _Stage()
+        self._stage = Stage()
         self._taken_at_ms: int | None = None
         self._taken_seen = entry.seen
         self.sessions = sessions
@@ -172,30 +149,62 @@ class PartitionState:
             The transaction and what to count once it is committed; ``None`` when there is
             nothing worth one. The first after an opening is always worth one: it makes where
             we stand durable.
+
+        Raises:
+            StateError: A record is neither in a chunk nor open.
         """
-        is_moved = self.seen > self._taken_seen
-        is_due = self._taken_at_ms is None or now_ms - self._taken_at_ms >= POSITION_INTERVAL_MS
-        is_first = self._taken_at_ms is None
-        if self._stage.is_empty and not is_first and not (is_moved and is_due):
-            return None
-        stage, self._stage = self._stage, _Stage()
+        if self._stage.is_empty and self._taken_at_ms is not None:
+            is_due = now_ms - self._taken_at_ms >= POSITION_INTERVAL_MS
+            if self.seen == self._taken_seen or not is_due:
+                return None
+        stage, self._stage = self._stage, Stage()
         self._taken_at_ms, self._taken_seen = now_ms, self.seen
-        stage.entries[PARTITION_KEY] = self._entry()
-        transaction = Transaction(stage.chunks, stage.entries, stage.dead_letters, self.seen)
         for carried, count in stage.carried.items():
             stage.tally["processor_records_total", (("carried", carried),)] = count
             self.counts.records += count
-        return transaction, stage.tally
+        self._check_conservation()
+        return stage.transaction(self._entry(), self.seen), stage.tally
 
     def put(self, state: SessionState) -> None:
-        """Set a session's state, durable with the next transaction."""
+        """Set the state of a session with nothing open, durable with the next transaction.
+
+        Raises:
+            StateError: It has open records, before or after; they may not come or go like this.
+        """
+        self._check_nothing_open(state.session)
+        if state.records:
+            message = f"session {state.session!r}: open records come from the log alone"
+            raise StateError(message)
         self.sessions.restore(state)
-        self._stage.entries[state.session.encode()] = encode_session(state)
+        self._stage.add_session(state)
 
     def forget(self, session: str) -> None:
-        """Drop a session's state with the next transaction; if it returns it starts anew."""
+        """Drop the state of a session with nothing open; if it returns it starts at ``t`` = 1.
+
+        Raises:
+            StateError: It has open records.
+        """
+        self._check_nothing_open(session)
         self.sessions.forget(session)
-        self._stage.entries[session.encode()] = None
+        self._stage.remove_session(session)
+
+    def _check_nothing_open(self, session: str) -> None:
+        state = self.sessions.state(session)
+        if state is not None and state.records:
+            message = f"session {session!r} has open records, which would be lost; end it first"
+            raise StateError(message)
+
+    def _check_conservation(self) -> None:
+        """Every record is in a chunk or open, now; before anything else is made durable."""
+        accounted = self.counts.chunked + self.sessions.open_record_count
+        if not self.is_replaying and self.counts.records != accounted:
+            message = (
+                f"{self._config.topic}[{self._partition}]: {self.counts.records} records were "
+                f"read up to offset {self.seen}, but {self.counts.chunked} are in chunks and "
+                f"{self.sessions.open_record_count} open. Nothing more is committed: run "
+                "`processor verify`, and report this"
+            )
+            raise StateError(message)
 
     def _feed_records(self, batch: Batch) -> None:
         records, seen, push = batch.records, self.seen, self.sessions.push
@@ -239,27 +248,12 @@ class PartitionState:
         if record.offset < self.seen:
             return
         self.counts.dead_letters += 1
-        self._stage.tally["processor_dead_letters_total", (("reason", error.reason),)] += 1
-        self._stage.dead_letters.append(
-            dead_letter(record, self._config.topic, self._partition, error)
-        )
+        message = dead_letter(record, self._config.topic, self._partition, error)
+        self._stage.add_dead_letter(message, error.reason)
 
     def _stage_chunk(self, chunk: Chunk) -> None:
-        key, lone_offset = chunk.session.encode(), None
         self.counts.chunked += len(chunk.records)
-        self._stage.tally["processor_chunks_total", (("flush", chunk.flush),)] += 1
-        if len(chunk.records) == 1:
-            lone_offset = chunk.records[0].offset
-        if lone_offset in self._omitted:
-            self._stage.tally["processor_omitted_records_total", ()] += 1
-            value = self._encoder.encode_omitted(chunk)
-        else:
-            value = self._encoder.encode(chunk)
-        self._stage.chunk_bytes += len(value)
-        self._stage.chunks.append(
-            Message(key, value, chunk_headers(chunk), lone_offset=lone_offset)
-        )
-        self._stage.entries[key] = encode_session(SessionState.after(chunk))
+        self._stage.add_chunk(chunk, self._encoder, self._omitted)
 
     def _bound_replay(self) -> None:
         """Checkpoint the oldest open sessions until a replay is short enough again."""
@@ -270,7 +264,7 @@ class PartitionState:
             state = self.sessions.checkpoint() if is_far or (is_old and low.log_time_ms) else None
             if state is None:
                 return
-            self._stage.entries[state.session.encode()] = encode_session(state)
+            self._stage.add_session(state)
 
     def _entry(self) -> bytes:
         low = self.sessions.low_water(self.position)

@@ -1,0 +1,75 @@
+"""What the next transaction of a partition will write, and what to count once it has."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from processor.core.accumulator import SessionState
+from processor.core.chunks import Chunk
+from processor.core.records import Carried
+from processor.metrics import MetricName
+from processor.protocol.changelog import PARTITION_KEY, encode_session
+from processor.protocol.port import Message, Transaction
+from processor.wire import ChunkEncoder, chunk_headers
+
+Tally = Counter[tuple[MetricName, tuple[tuple[str, str], ...]]]
+
+
+@dataclass(slots=True)
+class Stage:
+    """Collects; decides nothing.
+
+    Attributes:
+        chunk_bytes: Bytes of the chunks, for whoever bounds memory.
+        carried: Records of sessions read for the first time, by how a chunk carries them.
+        tally: Everything else to count.
+    """
+
+    chunk_bytes: int = 0
+    carried: Counter[Carried] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Counter)
+    _chunks: list[Message] = field(default_factory=list)
+    _entries: dict[bytes, bytes | None] = field(default_factory=dict)
+    _dead_letters: list[Message] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing but a position would be written."""
+        return not (self._chunks or self._entries or self._dead_letters)
+
+    def add_chunk(self, chunk: Chunk, encoder: ChunkEncoder, omitted: frozenset[int]) -> None:
+        """Add a chunk and the entry that its session has after it.
+
+        Args:
+            chunk: Just closed; its session's entry is made now, not when it is written.
+            encoder: Makes its bytes.
+            omitted: Offsets of records that the chunks topic has refused as too large.
+        """
+        key = chunk.session.encode()
+        lone_offset = chunk.records[0].offset if len(chunk.records) == 1 else None
+        if lone_offset in omitted:
+            self.tally["processor_omitted_records_total", ()] += 1
+            value = encoder.encode_omitted(chunk)
+        else:
+            value = encoder.encode(chunk)
+        self.tally["processor_chunks_total", (("flush", chunk.flush),)] += 1
+        self.chunk_bytes += len(value)
+        self._chunks.append(Message(key, value, chunk_headers(chunk), lone_offset=lone_offset))
+        self._entries[key] = encode_session(SessionState.after(chunk))
+
+    def add_session(self, state: SessionState) -> None:
+        """Add a session's entry, open records included."""
+        self._entries[state.session.encode()] = encode_session(state)
+
+    def remove_session(self, session: str) -> None:
+        """Add the removal of a session's entry."""
+        self._entries[session.encode()] = None
+
+    def add_dead_letter(self, message: Message, reason: str) -> None:
+        """Add a record that has no session."""
+        self.tally["processor_dead_letters_total", (("reason", reason),)] += 1
+        self._dead_letters.append(message)
+
+    def transaction(self, entry: bytes, next_offset: int) -> Transaction:
+        """Return all of it, with the partition's own entry and the group's offset."""
+        entries = {**self._entries, PARTITION_KEY: entry}
+        return Transaction(self._chunks, entries, self._dead_letters, next_offset)

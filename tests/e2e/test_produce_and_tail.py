@@ -1,0 +1,150 @@
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import uuid
+
+import pytest
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.partitioner import DefaultPartitioner
+
+from processor.kafka.topics import create_topics
+from processor.settings import Settings
+
+PARTITIONS = 3
+CHUNK = {
+    "schema_version": 1,
+    "records": [{"offset": 0, "timestamp_ms": 1, "token_count": 2, "text": "\u2028 ü"}],
+    "token_count": 2,
+    "token_counter": "chars_over_four",
+    "max_tokens": 5000,
+    "over_budget": False,
+    "policy": {
+        "flush_tokens": 5000,
+        "idle_s": 300,
+        "max_age_s": 0,
+        "max_chunk_bytes": 900000,
+        "max_chunk_records": 10000,
+    },
+    "flush": "tokens",
+    "final": False,
+    "source": {"topic": "records", "partition": 0, "first_offset": 0, "last_offset": 0},
+    "previous_digest": "00",
+    "digest": "11",
+}
+
+
+@pytest.fixture
+def settings(broker):
+    name = f"produce-{uuid.uuid4().hex}"
+    settings = Settings(
+        bootstrap_servers=broker.bootstrap,
+        app_id=name,
+        records_topic=f"{name}.records",
+        chunks_topic=f"{name}.chunks",
+        dead_letter_topic=f"{name}.dead-letter",
+    )
+    asyncio.run(create_topics(settings, partitions=PARTITIONS, replication=1))
+    return settings
+
+
+def run(settings, *args, stdin=b""):
+    return subprocess.run(  # noqa: S603  # our own command
+        [sys.executable, "-m", "processor", *args],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=60,
+        env=os.environ
+        | {
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "KAFKA_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
+            "PROCESSOR_RECORDS_TOPIC": settings.records_topic,
+            "PROCESSOR_CHUNKS_TOPIC": settings.chunks_topic,
+        },
+    )
+
+
+def records_of(settings):
+    """Read all of ``records``: (partition, key, value) in order within a partition."""
+
+    async def read():
+        consumer = AIOKafkaConsumer(bootstrap_servers=settings.bootstrap_servers)
+        await consumer.start()
+        try:
+            partitions = [TopicPartition(settings.records_topic, p) for p in range(PARTITIONS)]
+            consumer.assign(partitions)
+            await consumer.seek_to_beginning()
+            ends = await consumer.end_offsets(partitions)
+            found = []
+            for partition in partitions:
+                while await consumer.position(partition) < ends[partition]:
+                    batches = await consumer.getmany(partition, timeout_ms=500)
+                    found += [(r.partition, r.key, r.value) for b in batches.values() for r in b]
+            return found
+        finally:
+            await consumer.stop()
+
+    return asyncio.run(read())
+
+
+def test_file_is_sent_to_the_byte_and_in_order(settings, tmp_path):
+    lines = [b"%d \xe2\x80\xa8\r \xff" % number + b"." * (number % 900) for number in range(3000)]
+    file = tmp_path / "talk.jsonl"
+    file.write_bytes(b"\n".join(lines))
+    done = run(settings, "produce", str(file), "--end")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"sent 3,000 records in 1 sessions")
+    found = records_of(settings)
+    assert [value for _, _, value in found] == [*lines, None]
+    assert {key for _, key, _ in found} == {b"talk"}
+
+
+def test_sessions_go_where_javas_clients_send_them(settings):
+    lines = b"".join(b'{"s":"session-%d"}\n' % (number % 20) for number in range(200))
+    done = run(settings, "produce", "-", "--session-field", "s", stdin=lines)
+    assert done.returncode == 0, done.stderr
+    choose = DefaultPartitioner()
+    everywhere = list(range(PARTITIONS))
+    found = records_of(settings)
+    assert len(found) == 200
+    assert all(choose(key, everywhere, everywhere) == place for place, key, _ in found)
+    assert len({place for place, _, _ in found}) == PARTITIONS
+
+
+def test_record_larger_than_the_topic_takes_stops_the_file_there(settings, tmp_path):
+    file = tmp_path / "talk.jsonl"
+    file.write_bytes(b"before\n" + b"x" * 21_000_000 + b"\nafter\n")
+    done = run(settings, "produce", str(file))
+    assert done.returncode == 1
+    assert b"talk.jsonl:2: a record of 21,000,000 bytes" in done.stderr
+    assert [value for _, _, value in records_of(settings)] == [b"before"]
+
+
+@pytest.mark.parametrize("args", [["produce", "-", "--session", "s"], ["tail"]])
+def test_missing_topic_is_named_not_created(settings, args):
+    names = {field: f"{settings.app_id}.no-{field}" for field in ("records_topic", "chunks_topic")}
+    nowhere = settings.model_copy(update=names)
+    gone = names["chunks_topic" if args == ["tail"] else "records_topic"]
+    for _ in range(2):  # a topic made by asking would be there the second time
+        done = run(nowhere, *args, stdin=b"x\n")
+        assert done.returncode == 78
+        assert f"{gone}; create with".encode() in done.stderr
+
+
+def test_tail_prints_chunks_from_the_start_to_the_byte(settings):
+    chunks = [CHUNK | {"session": f"s{number % 2}", "t": number} for number in range(10)]
+    lines = [json.dumps(chunk, ensure_ascii=False).encode() for chunk in chunks]
+    topics = {"records_topic": settings.chunks_topic, "chunks_topic": settings.records_topic}
+    to_chunks = settings.model_copy(update=topics)
+    sent = run(to_chunks, "produce", "-", "--session-field", "session", stdin=b"\n".join(lines))
+    assert sent.returncode == 0, sent.stderr
+
+    every = run(settings, "tail", "--from-start", "--max-chunks", "10", "--output", "json")
+    assert sorted(every.stdout.removesuffix(b"\n").split(b"\n")) == sorted(lines)
+    one = run(settings, "tail", "--from-start", "--session", "s1", "--max-chunks", "5")
+    assert one.returncode == 0, one.stderr
+    assert [line.split("  ")[:2] for line in one.stdout.decode().splitlines()] == [
+        ["s1", f"t={number}"] for number in (1, 3, 5, 7, 9)
+    ]
