@@ -8,6 +8,7 @@ their chunks closed and the mark is read in the same breath, so what is durable 
 replay starts always fit, however far the next batches have moved on while the commit is under way.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,17 +16,15 @@ from processor.core.accumulator import SessionState
 from processor.core.chunks import Chunk
 from processor.core.errors import RecordError, StateError
 from processor.core.policy import NEVER_MS, ChunkPolicy
-from processor.core.records import Carried, Record
 from processor.core.sessions import PartitionSessions
-from processor.counters import TokenCounter, count_tokens
+from processor.counters import TokenCounter
 from processor.protocol.changelog import Counts, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter, session_of
 from processor.protocol.port import Batch, LogRecord, Transaction
+from processor.protocol.runs import grouped, log_times_ms
 from processor.protocol.stage import Stage, Tally
-from processor.wire import ChunkEncoder, read_value
+from processor.wire import ChunkEncoder
 
-_LOG_APPEND_TIME: Final = 1
-_NOTHING: Final = ("", Carried.VALUE, 0)
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
 
@@ -207,41 +206,40 @@ class PartitionState:
             raise StateError(message)
 
     def _feed_records(self, batch: Batch) -> None:
-        records, seen, push = batch.records, self.seen, self.sessions.push
-        read = [_NOTHING if it.value is None else read_value(it.value) for it in records]
-        token_counts = count_tokens(self._config.counter, [text for text, _, _ in read])
-        carried_count = self._stage.carried
-        for record, (_, carried, size_bytes), token_count in zip(
-            records, read, token_counts, strict=True
-        ):
-            offset, value, timestamp_ms = record.offset, record.value, record.timestamp
-            by_producer = record.timestamp_type != _LOG_APPEND_TIME
-            latest_ms = batch.arrived_at_ms if by_producer else NEVER_MS
-            try:
-                session = session_of(record.key)
-            except RecordError as error:
-                self.sessions.pass_by(timestamp_ms, latest_ms)
-                self._set_aside(record, error)
-                continue
-            if value is None:
-                chunks = self._end(session, record, latest_ms)
-            else:
-                if offset >= seen:
-                    carried_count[carried] += 1
-                held = Record(
-                    session, value, token_count, offset, timestamp_ms, size_bytes, carried
-                )
-                chunks = push(held, latest_ms)
-            for chunk in chunks:
-                self._stage_chunk(chunk)
+        records = batch.records
+        times_ms = log_times_ms(records, batch.arrived_at_ms, self.sessions.log_time_ms)
+        # An end stands between its session's records, so it is fed by itself.
+        start = 0
+        for stop in [index for index, it in enumerate(records) if it.value is None]:
+            self._feed_stretch(records[start:stop], times_ms[start : stop + 1])
+            self._feed_end(records[stop], times_ms[stop + 1])
+            start = stop + 1
+        self._feed_stretch(records[start:], times_ms[start:])
         if records:
             self._fingerprint = (records[-1].offset, records[-1].timestamp)
 
-    def _end(self, session: str, record: LogRecord, latest_ms: int) -> tuple[Chunk, ...]:
+    def _feed_stretch(self, records: Sequence[LogRecord], times_ms: Sequence[int]) -> None:
+        runs, sessionless = grouped(records, times_ms, self._config.counter)
+        seen = self.seen
+        new = [it.carried for run in runs for it in run.records if (it.offset or 0) >= seen]
+        self._stage.carried.update(new)
+        for record, error in sessionless:
+            self._set_aside(record, error)
+        for chunk in self.sessions.feed(runs, times_ms[-1]):
+            self._stage_chunk(chunk)
+
+    def _feed_end(self, record: LogRecord, at_ms: int) -> None:
+        try:
+            session = session_of(record.key)
+        except RecordError as error:
+            self.sessions.pass_by(at_ms)
+            self._set_aside(record, error)
+            return
         if record.offset >= self.seen:
             self.counts.ends += 1
             self._stage.tally["processor_session_ends_total", ()] += 1
-        return self.sessions.end(session, record.offset, record.timestamp, latest_ms)
+        for chunk in self.sessions.end(session, record.offset, at_ms):
+            self._stage_chunk(chunk)
 
     def _set_aside(self, record: LogRecord, error: RecordError) -> None:
         # A replay passes dead letters again, but they are out already.

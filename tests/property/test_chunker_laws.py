@@ -89,12 +89,24 @@ def test_the_shortcut_agrees_with_the_table_of_rules(tokens, policy):
             assert [chunk.flush for chunk in closed] == ([why] if why else [])
 
 
+@given(streams, policies, st.integers(0, 60))
+def test_a_run_of_records_is_as_pushing_each(tokens, policy, cut):
+    stream = records(tokens)
+    single, runs = (SessionAccumulator(SessionState.new("s1"), policy) for _ in range(2))
+    chunks = [chunk for one in stream for chunk in single.push(one, one.timestamp_ms)]
+    found = []
+    for part in (stream[:cut], stream[cut:]):
+        found += runs.push_run(part, [one.timestamp_ms for one in part])
+    assert found == chunks
+    assert runs.snapshot() == single.snapshot()
+
+
 @given(st.lists(st.integers(0, 400), max_size=40), st.integers(100, 4000))
 def test_the_byte_cap_holds_as_the_budget_does(sizes, cap):
     policy = ChunkPolicy(max_chunk_bytes=cap + 3000)
     stream = [Record("s1", b"x" * n, 1, i, i, n) for i, n in enumerate(sizes)]
     held = SessionAccumulator(SessionState.new("s1"), policy)
-    chunks = [chunk for one in stream for chunk in held.push(one, one.offset)]
+    chunks = held.push_run(stream, range(len(stream)))
     for chunk in chunks:
         assert len(chunk.records) == 1 or sum(len(one.value) for one in chunk.records) <= cap + 3000
         assert chunk.flush is FlushReason.BYTES

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from processor.core.accumulator import SessionAccumulator, SessionState
 from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle
-from processor.core.sessions import PartitionSessions
+from processor.core.sessions import PartitionSessions, Run
 from tests.strategies import BUDGET, logs, policies
 
 
@@ -106,6 +106,49 @@ def test_a_backlog_is_cut_by_log_time_as_its_traffic_was(log, policy):
         # The clock closes a silent session's last chunk, which the log alone leaves open.
         assert cut[: len(again)] == again
         assert len(cut) <= len(again) + 1
+
+
+def by_runs(log, before_ms):
+    """Group a stretch of the log without ends as a batch is, and tell its last log time."""
+    runs = {}
+    for one, _ in log:
+        run = runs.setdefault(one.session, Run(one.session, [], [], []))
+        run.records.append(one)
+        run.before_ms.append(before_ms)
+        before_ms = max(before_ms, one.timestamp_ms)
+        run.times_ms.append(before_ms)
+    return runs.values(), before_ms
+
+
+@given(logs(ends=False), policies, st.lists(st.integers(0, 40)), st.integers(0, 40))
+def test_a_batch_by_sessions_is_as_its_records_one_by_one(log, policy, cuts, replayed):
+    """Chunks, states, low-water mark and deadlines: only the order across sessions may differ."""
+    single, grouped = PartitionSessions(policy), PartitionSessions(policy)
+    chunks, chunks_again, start = [], [], 0
+    for cut in [*sorted(cuts), len(log)]:
+        chunks += feed(single, log[start:cut])
+        # As in a replay, a batch may begin with what is accounted for already.
+        stretch = log[max(0, start - replayed) : cut]
+        start = max(start, cut)
+        chunks_again += grouped.feed(*by_runs(stretch, grouped.log_time_ms))
+        assert grouped.low_water(1 << 40) == single.low_water(1 << 40)
+        assert grouped.next_deadline_ms == single.next_deadline_ms
+        assert grouped.open_record_count == single.open_record_count
+    for session in "abc":
+        assert of(session, chunks_again) == of(session, chunks)
+        assert grouped.state(session) == single.state(session)
+    assert sorted(grouped.close_due(1 << 50), key=str) == sorted(single.close_due(1 << 50), key=str)
+
+
+@given(logs(ends=False, max_size=60), policies, st.integers(0, 60), st.integers(0, 60))
+def test_checkpoints_between_batches_keep_the_low_water_mark_in_order(log, policy, cut, again):
+    single, grouped = PartitionSessions(policy), PartitionSessions(policy)
+    for part in (log[:cut], log[cut : cut + again], log[cut + again :]):
+        feed(single, part)
+        grouped.feed(*by_runs(part, grouped.log_time_ms))
+        assert grouped.low_water(1 << 40) == single.low_water(1 << 40)
+        assert grouped.checkpoint() == single.checkpoint()
+        assert grouped.low_water(1 << 40) == single.low_water(1 << 40)
 
 
 @given(logs(), policies)
