@@ -28,7 +28,7 @@ def test_the_session_silent_longest_is_due_first_whichever_came_first_in_the_bat
 
 def test_the_chunk_opened_first_is_due_first_though_its_session_came_later_in_the_batch():
     sessions = PartitionSessions(ChunkPolicy(10, max_age_s=30))
-    sessions.feed([run_of("a", a(9, 0, 0), a(9, 2, 5)), run_of("b", b(1, 1, 3))], 5000)
+    sessions.feed([run_of("a", a(9, 0, 0), a(9, 2, 5)), run_of("b", b(1, 1, 3), b(1, 3, 6))], 6000)
     assert sessions.next_deadline_ms == 33_000
     assert [chunk.session for chunk in sessions.close_due(34_000)] == ["b"]
 
