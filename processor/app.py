@@ -31,7 +31,7 @@ from processor.settings import Settings, load_settings, require_app_id
 _REVOKE_TIMEOUT_S: Final = 5.0
 _STOP_TIMEOUT_S: Final = 10.0
 #: Batches that wait between fetch and chunker.
-_BUFFERED_BATCHES: Final = 16
+_BUFFERED_BATCHES: Final = 8
 #: An open record is written to the changelog before a quarter of its topic's retention is over.
 _RETENTION_SHARE: Final = 4
 #: Objects made before the garbage collector looks for cycles; Python's default is 700.

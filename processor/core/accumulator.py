@@ -126,8 +126,10 @@ class SessionAccumulator:
             closed = (self._close(why_flush(held, record, policy, now_ms)),)
         return closed + self._open(record, now_ms)
 
-    def push_run(self, records: Sequence[Record], times_ms: Sequence[int]) -> list[Chunk]:
-        """Add records in order and return the chunks they close: ``push`` for each, but faster.
+    def push_run(
+        self, records: Sequence[Record], times_ms: Sequence[int]
+    ) -> list[tuple[int, Chunk]]:
+        """Add records in order and close chunks: ``push`` for each, but faster.
 
         What fits is found by bisection in running sums, so that Python works for each chunk and
         not for each record.
@@ -136,17 +138,21 @@ class SessionAccumulator:
             records: The next records of this session, each with an offset.
             times_ms: Their log times, not falling.
 
+        Returns:
+            The chunks, oldest first, each behind the offset of the record that closed it.
+
         Raises:
             RecordOrderError: The first offset isn't above the last one accepted.
         """
         token_sums = list(accumulate(map(_token_count, records), initial=0))
         size_sums = list(accumulate(map(_size_bytes, records), initial=0))
-        chunks: list[Chunk] = []
+        chunks: list[tuple[int, Chunk]] = []
         start = 0
         while start < len(records):
             stop = self._fitting_until(start, token_sums, size_sums, times_ms)
             if stop <= start:
-                chunks += self.push(records[start], times_ms[start])
+                offset = records[start].offset or 0
+                chunks += [(offset, it) for it in self.push(records[start], times_ms[start])]
                 start += 1
                 continue
             held = self.held or OpenChunk()

@@ -21,6 +21,7 @@ import struct
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from processor.core.accumulator import SessionAccumulator, SessionState
@@ -143,17 +144,16 @@ class PartitionSessions:
             log_time_ms: Log time at the end of the stretch.
 
         Returns:
-            The chunks that this closes: those of a session in order, and one session's after
-            the other's.
+            The chunks that this closes, in the order in which the log closes them.
         """
-        chunks: list[Chunk] = []
+        chunks: list[tuple[int, Chunk]] = []
         entered, first, last = [], [], []
         for whole in runs:
             held = self._open.get(whole.session) or self._wake(whole.session)
             run = whole.above(held.next_offset)
             closed = held.push_run(run.records, run.times_ms)
             self.open_record_count += len(run.records)
-            self._count_closed(closed)
+            self._count_closed(chunk for _, chunk in closed)
             chunks += closed
             if held.held is None:
                 self._settle(held)
@@ -173,7 +173,8 @@ class PartitionSessions:
             self._by_last[session] = None
             self._by_last.move_to_end(session)
         self.log_time_ms = log_time_ms
-        return chunks
+        chunks.sort(key=itemgetter(0))
+        return [chunk for _, chunk in chunks]
 
     def end(self, session: str, offset: int, timestamp_ms: int | None) -> tuple[Chunk, ...]:
         """End ``session`` and return the chunks this closes, the last one final."""

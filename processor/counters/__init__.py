@@ -10,6 +10,8 @@ from processor.counters.chars_over_four import CharsOverFour
 class TokenCounter(Protocol):
     """Counts the tokens of a text, as the model that reads the chunks would.
 
+    One that is faster on many texts at once has a ``count_all`` too, which gives a list.
+
     Attributes:
         name: Stands in every chunk that was counted with it.
     """
@@ -48,5 +50,6 @@ def count_tokens(counter: TokenCounter, texts: Iterable[str]) -> list[int]:
     Empty texts are common in real transcripts: a record counts at least one token, or they
     would keep a chunk open for ever.
     """
-    count = counter.count
-    return [count(text) or 1 for text in texts]
+    count = getattr(counter, "count_all", None)
+    counts: Iterable[int] = count(texts) if count else map(counter.count, texts)
+    return [it or 1 for it in counts]

@@ -34,8 +34,8 @@ PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
     Table: ("_new_store", "partition_for_key", "send_changelog"),
     AIOKafkaConsumer: ("start",),
     Fetcher: ("_create_fetch_waiter", "_notify", "_update_fetch_positions", "_proc_fetch_request"),
-    FetchResult: ("getall", "has_more"),
-    PartitionRecords: ("_consumer_record",),
+    FetchResult: ("check_assignment", "_update_position"),
+    PartitionRecords: ("_consume_aborted_up_to", "_contains_abort_marker"),
     GroupCoordinator: ("_do_heartbeat", "need_rejoin"),
     Sender: ("_do_txn_commit", "sender_task"),
 }

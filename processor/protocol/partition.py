@@ -99,6 +99,11 @@ class Partition:
         """Topic and partition, for messages."""
         return f"{self._config.topic}[{self.number}]"
 
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether it has processed all that there was when it last looked."""
+        return self.state is not None and not self.state.is_behind
+
     async def open(self, is_current: Callable[[], bool]) -> None:
         """Fence older owners, rebuild the state, and seek to where the replay starts.
 

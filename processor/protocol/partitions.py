@@ -28,6 +28,7 @@ log: Final = logging.getLogger(__name__)
 MAX_FAILURES: Final = 40
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
+_BEHIND_INTERVAL_S: Final = 0.5
 #: Chunks staged in one partition beyond which feeding waits for its commit.
 _MAX_STAGED_BYTES: Final = 32 << 20
 #: Partitions opened at once: each opening makes connections of its own.
@@ -113,11 +114,20 @@ class Partitions:
             await self._start_commit(partition)
 
     async def commit_forever(self) -> None:
-        """Commit each partition once in every interval, side by side."""
+        """Commit each partition once in every interval, side by side.
+
+        One that is behind waits for ``_BEHIND_INTERVAL_S``: a chunk that comes out of a backlog
+        is late anyway, and at 0.1 s transactions cost a sixth of the CPU that would catch up.
+        """
+        now_s = asyncio.get_running_loop().time
+        committed_at: dict[int, float] = {}
         while True:
             await asyncio.sleep(self._commit_interval_s)
-            for partition in list(self._partitions.values()):
-                if partition.phase is Phase.READY:
+            for number, partition in list(self._partitions.items()):
+                waited_s = now_s() - committed_at.get(number, 0.0)
+                is_due = partition.is_caught_up or waited_s >= _BEHIND_INTERVAL_S
+                if partition.phase is Phase.READY and is_due:
+                    committed_at[number] = now_s()
                     self._start_commit(partition)
 
     def _start_commit(self, partition: Partition) -> asyncio.Task[None]:

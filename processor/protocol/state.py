@@ -76,6 +76,13 @@ class PartitionState:
         entry: Where the last owner left it.
         sessions: Restored from the changelog, at ``entry``'s log time.
         omitted: Offsets of records that the chunks topic refused before.
+
+    Attributes:
+        sessions: The sessions, as of ``position``.
+        position: The offset fed next.
+        seen: First offset never processed, by us or by an owner before.
+        is_behind: There is more in the log than we were fed.
+        counts: What became of the records, as of the last transaction taken.
     """
 
     def __init__(
@@ -96,6 +103,7 @@ class PartitionState:
         self._taken_at_ms: int | None = None
         self._taken_seen = entry.seen
         self.sessions = sessions
+        self.is_behind = True
         self.position = entry.low
         self.seen = entry.seen
         self.counts = Counts(
@@ -132,7 +140,8 @@ class PartitionState:
         self.position = batch.next_offset
         self.seen = max(self.seen, self.position)
         head = batch.head
-        if head is not None and self.position >= head.high_watermark and not self.is_replaying:
+        self.is_behind = head is None or self.position < head.high_watermark or self.is_replaying
+        if head is not None and not self.is_behind:
             for chunk in self.sessions.close_due(head.asked_at_ms):
                 self._stage_chunk(chunk)
         if not self.is_replaying:

@@ -96,7 +96,9 @@ def test_a_run_of_records_is_as_pushing_each(tokens, policy, cut):
     chunks = [chunk for one in stream for chunk in single.push(one, one.timestamp_ms)]
     found = []
     for part in (stream[:cut], stream[cut:]):
-        found += runs.push_run(part, [one.timestamp_ms for one in part])
+        closed = runs.push_run(part, [one.timestamp_ms for one in part])
+        assert all(offset >= chunk.next_offset - 1 for offset, chunk in closed)
+        found += [chunk for _, chunk in closed]
     assert found == chunks
     assert runs.snapshot() == single.snapshot()
 
@@ -107,7 +109,7 @@ def test_the_byte_cap_holds_as_the_budget_does(sizes, cap):
     stream = [Record("s1", b"x" * n, 1, i, i, n) for i, n in enumerate(sizes)]
     held = SessionAccumulator(SessionState.new("s1"), policy)
     chunks = held.push_run(stream, range(len(stream)))
-    for chunk in chunks:
+    for _, chunk in chunks:
         assert len(chunk.records) == 1 or sum(len(one.value) for one in chunk.records) <= cap + 3000
         assert chunk.flush is FlushReason.BYTES
 

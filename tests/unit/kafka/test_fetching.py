@@ -70,7 +70,7 @@ def test_a_batch_tells_its_positions_its_incarnation_and_raw_records():
     async def story(fetcher, assignment, clock):
         fetcher.seek(TP, 40, 7)
         put(fetcher, assignment, batch_of(3, 40), 40)
-        (batch,) = fetcher.take([TP], 100)
+        (batch,) = fetcher.take([TP])
         assert (batch.first_offset, batch.next_offset, batch.incarnation) == (40, 43, 7)
         assert [(it.offset, it.key, it.value) for it in batch.records] == [
             (40, b"k", b"v0"),
@@ -78,18 +78,29 @@ def test_a_batch_tells_its_positions_its_incarnation_and_raw_records():
             (42, b"k", b"v2"),
         ]
         assert batch.arrived_at_ms == clock.now_ms()
-        assert fetcher.take([TP], 100) == []
+        assert fetcher.take([TP]) == []
 
     with_fetcher(story)
 
 
-def test_a_fetch_that_is_taken_in_parts_joins_without_a_gap():
+def test_a_fetch_that_begins_inside_a_batch_gives_what_was_asked_for():
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 41, 7)
+        put(fetcher, assignment, batch_of(3, 40), 41)
+        (batch,) = fetcher.take([TP])
+        assert (batch.first_offset, batch.next_offset) == (41, 43)
+        assert [it.offset for it in batch.records] == [41, 42]
+
+    with_fetcher(story)
+
+
+def test_several_batches_of_one_fetch_join_in_order_over_a_hole():
     async def story(fetcher, assignment, clock):
         fetcher.seek(TP, 40, 7)
-        put(fetcher, assignment, batch_of(3, 40), 40)
-        first, second = fetcher.take([TP], 2) + fetcher.take([TP], 2)
-        assert (first.first_offset, first.next_offset) == (40, 42)
-        assert (second.first_offset, second.next_offset) == (42, 43)
+        put(fetcher, assignment, batch_of(2, 40) + batch_of(2, 50), 40)
+        (batch,) = fetcher.take([TP])
+        assert (batch.first_offset, batch.next_offset) == (40, 52)
+        assert [it.offset for it in batch.records] == [40, 41, 50, 51]
 
     with_fetcher(story)
 
@@ -99,7 +110,7 @@ def test_what_was_fetched_before_a_seek_is_not_taken_after_it():
         fetcher.seek(TP, 40, 7)
         put(fetcher, assignment, batch_of(3, 40), 40)
         fetcher.seek(TP, 20, 8)
-        assert fetcher.take([TP], 100) == []
+        assert fetcher.take([TP]) == []
         assert TP not in fetcher._records
 
     with_fetcher(story)
@@ -107,7 +118,7 @@ def test_what_was_fetched_before_a_seek_is_not_taken_after_it():
 
 def test_without_a_seek_nothing_is_taken_and_nobody_chooses_a_position():
     async def story(fetcher, assignment, clock):
-        assert fetcher.take([TP], 100) == []
+        assert fetcher.take([TP]) == []
         await asyncio.sleep(0.12)
         assert not assignment.state_value(TP).has_valid_position
 
@@ -120,7 +131,7 @@ def test_the_end_of_the_log_comes_with_the_time_before_it_was_asked_for():
         asked_at_ms = clock.now_ms()
         fetcher._client._client.answer = SimpleNamespace(topics=[("records", [(0, 0, 44)])])
         await fetcher._client.send(1, FetchRequest(0, 0, 0, 1, [], rack_id=""))
-        (batch,) = fetcher.take([TP], 100)
+        (batch,) = fetcher.take([TP])
         assert batch.head == Head(asked_at_ms - 500, 44)
         assert (batch.first_offset, batch.next_offset, list(batch.records)) == (40, 40, [])
 
@@ -132,20 +143,20 @@ def test_an_answer_that_is_an_error_tells_no_end():
         fetcher.seek(TP, 40, 7)
         fetcher._client._client.answer = SimpleNamespace(topics=[("records", [(0, 6, -1)])])
         await fetcher._client.send(1, FetchRequest(0, 0, 0, 1, [], rack_id=""))
-        assert fetcher.take([TP], 100) == []
+        assert fetcher.take([TP]) == []
 
     with_fetcher(story)
 
 
-def test_the_end_of_the_log_waits_for_the_last_part_of_its_fetch():
+def test_the_end_of_the_log_comes_with_the_records_of_its_fetch():
     async def story(fetcher, assignment, clock):
         fetcher.seek(TP, 40, 7)
         fetcher._client._client.answer = SimpleNamespace(topics=[("records", [(0, 0, 43)])])
         await fetcher._client.send(1, FetchRequest(0, 0, 0, 1, [], rack_id=""))
         put(fetcher, assignment, batch_of(3, 40), 40)
-        (first,), (second,) = fetcher.take([TP], 2), fetcher.take([TP], 2)
-        assert first.head is None
-        assert second.head is not None
+        (batch,) = fetcher.take([TP])
+        assert batch.head is not None
+        assert (batch.next_offset, len(batch.records)) == (43, 3)
 
     with_fetcher(story)
 
@@ -155,7 +166,7 @@ def test_a_position_that_is_gone_is_an_error_never_a_reset():
         fetcher.seek(TP, 40, 7)
         fetcher._records[TP] = FetchError(error=OffsetOutOfRangeError({TP: 40}), backoff=0)
         with pytest.raises(OffsetOutOfRangeError):
-            fetcher.take([TP], 100)
+            fetcher.take([TP])
 
     with_fetcher(story)
 
