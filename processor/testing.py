@@ -1,9 +1,11 @@
 """Small real implementations for tests, this project's and its users'."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
 from processor.core.records import Record
+from processor.metrics import MetricName
 
 
 class SourceCrashError(Exception):
@@ -46,3 +48,14 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         """Move the clock by ``seconds``, back if negative."""
         self._now_ms += round(seconds * 1000)
+
+
+class RecordingMetrics:
+    """Keeps every count, by name and tags."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, ...]] = Counter()
+
+    def increment(self, name: MetricName, value: int = 1, **tags: str) -> None:
+        """Add ``value`` to the counter of this name and these tags' values."""
+        self.counts[name, *tags.values()] += value

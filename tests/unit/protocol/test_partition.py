@@ -1,69 +1,58 @@
-"""What interleavings a partition must stand; whole histories of them are in tests/simulation."""
+"""One partition over a broker in memory: what it writes, what it counts, what it refuses."""
 
 import asyncio
+import json
+from types import SimpleNamespace
 
 import pytest
 
-from processor.core.errors import FencedError, StateError
-from processor.core.policy import ChunkPolicy
-from processor.metrics import NoMetrics
-from processor.protocol.changelog import (
-    PARTITION_KEY,
-    Counts,
-    PartitionEntry,
-    encode_partition,
+from processor.core.errors import (
+    ConfigError,
+    FencedError,
+    StaleGenerationError,
+    StateError,
+    UnreachableError,
 )
+from processor.core.policy import ChunkPolicy, OrIdle
+from processor.protocol.changelog import PARTITION_KEY, decode_partition
 from processor.protocol.partition import Partition, Phase
-from processor.protocol.partitions import Partitions
-from processor.protocol.port import Survey
+from processor.protocol.port import Batch, Head, Survey, TooLargeError
 from processor.protocol.state import ChunkerConfig
-from processor.testing import FakeClock
+from processor.testing import FakeClock, RecordingMetrics
 from tests.builders import WordCounter
-from tests.simulation.loop import run
 
-CONFIG = ChunkerConfig("records", ChunkPolicy(), WordCounter())
-
-
-def entry(seen):
-    return encode_partition(
-        PartitionEntry(
-            low=seen,
-            log_time_ms=0,
-            seen=seen,
-            partition_count=1,
-            rule=CONFIG.rule,
-            fingerprint=None,
-            counts=Counts(),
-        )
-    )
+POLICY = ChunkPolicy(max_tokens=3, flush=OrIdle(30))
+CONFIG = ChunkerConfig("records", POLICY, WordCounter())
 
 
-class FakeBroker:
-    """A broker with a log of ten records; what it answers next is in its fields."""
+class MemoryBroker:
+    """Keeps what was committed; fails the next commit with ``failure``."""
 
-    def __init__(self, *changelogs, committed=None):
-        self.changelogs = list(changelogs) or [{}]
-        self.committed = committed
-        self.commits = []
-        self.is_answering = asyncio.Event()
+    def __init__(self):
+        self.entries, self.transactions, self.sought = {}, [], None
+        self.committed = self.failure = None
+        self.log_end = 0
 
     async def fence(self):
-        await asyncio.sleep(0.1)
+        pass
 
     async def read_changelog(self):
-        return self.changelogs.pop(0) if len(self.changelogs) > 1 else self.changelogs[0]
+        return dict(self.entries)
 
-    async def survey(self, _offsets):
-        return Survey(1, 0, 10, self.committed)
+    async def survey(self, _):
+        return Survey(4, 0, self.log_end, self.committed, {})
 
-    async def seek(self, _offset, _incarnation):
-        await asyncio.sleep(0.1)
+    async def seek(self, offset, incarnation):
+        self.sought = (offset, incarnation)
 
     async def commit(self, transaction):
-        self.commits.append(transaction)
-        await self.is_answering.wait()
-        message = "a newer epoch exists"
-        raise FencedError(message)
+        if self.failure is not None:
+            failure, self.failure = self.failure, None
+            raise failure
+        self.transactions.append(transaction)
+        self.committed = self.log_end = transaction.next_offset
+        for key, value in transaction.entries.items():
+            self.entries[key] = value
 
     async def owns(self):
         return True
@@ -72,71 +61,296 @@ class FakeBroker:
         pass
 
 
-def partition_of(broker):
-    return Partition(0, broker, CONFIG, FakeClock(), NoMetrics())
+def raw(offset, words, key=b"s1", at_s=0):
+    value = None if words is None else " ".join(["w"] * words).encode()
+    return SimpleNamespace(
+        offset=offset, timestamp=at_s * 1000, timestamp_type=1, key=key, value=value, headers=()
+    )
 
 
-def test_offset_that_someone_has_reset_is_a_fault():
-    partition = partition_of(FakeBroker({PARTITION_KEY: entry(4)}, committed=7))
-    with pytest.raises(StateError, match="someone has reset the group"):
-        run(partition.open(lambda: True))
-    assert partition.phase is Phase.CLOSED
+class Story:
+    """A partition, its broker, and the verbs of a test."""
+
+    def __init__(self, config=CONFIG, broker=None):
+        self.broker = broker or MemoryBroker()
+        self.metrics, self.clock = RecordingMetrics(), FakeClock()
+        self.partition = Partition(0, self.broker, config, self.clock, self.metrics)
+
+    async def open(self):
+        await self.partition.open(lambda: True)
+
+    def feed(self, *records, incarnation=None, head=None, first=None):
+        state = self.partition.state
+        first = state.position if first is None else first
+        following = records[-1].offset + 1 if records else first
+        incarnation = self.partition.incarnation if incarnation is None else incarnation
+        return self.partition.feed(Batch(0, incarnation, first, following, records, 0, head))
+
+    @property
+    def chunks(self):
+        return [json.loads(it.value) for step in self.broker.transactions for it in step.chunks]
 
 
-@pytest.mark.parametrize("before", [{}, {PARTITION_KEY: entry(4)}], ids=["first", "later"])
-def test_opener_that_another_owner_has_fenced_does_not_call_for_a_person(before):
-    """Symptom: a worker paused while it opened went on after another had taken the partition over
-    and committed; it ended with exit code 70 and the advice to start over with a reset.
-    """
-    partition = partition_of(FakeBroker(before, {PARTITION_KEY: entry(7)}, committed=7))
-    with pytest.raises(FencedError, match="another worker has opened it"):
-        run(partition.open(lambda: True))
-    assert partition.phase is Phase.CLOSED
+def play(story):
+    asyncio.run(story())
 
 
-def test_late_failure_of_a_held_commit_leaves_alone_what_was_opened_since():
-    """Symptom: a rebalance while a worker ended on SIGTERM left a partition ready without a
-    state. Cause: the first holding closed what the second had let open again.
-    """
+def test_chunks_entries_and_offset_land_in_one_transaction():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 2), raw(1, 2), raw(2, 1, key=b"s2"), raw(3, 1, key=None))
+        assert await it.partition.commit()
+        (step,) = it.broker.transactions
+        assert [(chunk["session"], chunk["t"]) for chunk in it.chunks] == [("s1", 1)]
+        assert sorted(step.entries) == [PARTITION_KEY, b"s1"]
+        assert len(step.dead_letters) == 1
+        assert step.next_offset == 4
+        entry = decode_partition(step.entries, "records[0]")
+        assert (entry.low, entry.seen) == (1, 4)
+        assert (entry.counts.records, entry.counts.chunked, entry.counts.dead_letters) == (3, 1, 1)
+
+    play(story)
+
+
+def test_what_is_counted_is_what_was_committed():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 2), raw(1, 2), raw(2, 1, key=b"\xff"), raw(3, None))
+        it.broker.failure = UnreachableError("no answer")
+        with pytest.raises(UnreachableError):
+            await it.partition.commit()
+        assert it.metrics.counts["processor_records_total", "text"] == 0
+        await it.open()
+        it.feed(raw(0, 2), raw(1, 2), raw(2, 1, key=b"\xff"), raw(3, None))
+        await it.partition.commit()
+        assert it.metrics.counts == {
+            ("processor_partition_openings_total", "fresh"): 2,
+            ("processor_transactions_total", "failed"): 1,
+            ("processor_transactions_total", "committed"): 1,
+            ("processor_records_total", "text"): 2,
+            ("processor_chunks_total", "tokens"): 1,
+            ("processor_chunks_total", "end"): 1,
+            ("processor_session_ends_total",): 1,
+            ("processor_dead_letters_total", "key-not-utf8"): 1,
+        }
+
+    play(story)
+
+
+@pytest.mark.parametrize("failure", [FencedError("x"), UnreachableError("x"), ConfigError("x")])
+def test_any_failure_drops_state_and_producer_and_the_next_opening_replays(failure):
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 2), raw(1, 2))
+        it.broker.failure = failure
+        with pytest.raises(type(failure)):
+            await it.partition.commit()
+        assert (it.partition.phase, it.partition.state) == (Phase.CLOSED, None)
+        await it.open()
+        assert it.broker.sought == (0, it.partition.incarnation)
+
+    play(story)
+
+
+def test_a_replay_rebuilds_what_was_open_and_neither_counts_nor_sets_aside_again():
+    async def story():
+        it = Story()
+        await it.open()
+        records = (raw(0, 1), raw(1, 1, key=None), raw(2, 1))
+        it.feed(*records)
+        await it.partition.commit()
+        again = Story(broker=it.broker)
+        await again.open()
+        assert again.broker.sought[0] == 0
+        again.feed(*records)
+        again.feed(raw(3, 2))
+        await again.partition.commit()
+        assert [one["offset"] for one in again.chunks[-1]["records"]] == [0, 2]
+        assert sum(len(step.dead_letters) for step in it.broker.transactions) == 1
+        entry = decode_partition(it.broker.entries, "records[0]")
+        assert (entry.counts.records, entry.counts.chunked) == (3, 2)
+
+    play(story)
+
+
+def test_a_batch_of_an_older_incarnation_is_not_taken():
+    async def story():
+        it = Story()
+        await it.open()
+        old = it.partition.incarnation
+        await it.partition.close()
+        await it.open()
+        assert not it.feed(raw(0, 1), incarnation=old)
+        assert it.feed(raw(0, 1))
+
+    play(story)
+
+
+def test_a_batch_that_leaves_a_gap_is_a_state_fault():
+    async def story():
+        it = Story()
+        await it.open()
+        with pytest.raises(StateError, match=r"records\[0\]: a batch starts at 5, next is 0"):
+            it.feed(raw(5, 1), first=5)
+
+    play(story)
+
+
+def test_a_record_that_the_topic_refuses_is_left_out_the_next_time():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 9))
+        it.broker.failure = TooLargeError(0)
+        with pytest.raises(TooLargeError):
+            await it.partition.commit()
+        await it.open()
+        it.feed(raw(0, 9), raw(1, 9))
+        await it.partition.commit()
+        assert ["omitted" in chunk["records"][0] for chunk in it.chunks] == [True, False]
+        assert it.metrics.counts["processor_omitted_records_total",] == 1
+
+    play(story)
+
+
+def test_a_held_partition_goes_on_where_it_was_without_a_fence():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 1))
+        await it.partition.hold(1.0)
+        assert not it.feed(raw(1, 1))
+        before = it.partition.incarnation
+        await it.partition.resume(lambda: True)
+        assert it.broker.sought == (1, it.partition.incarnation)
+        assert it.partition.incarnation > before
+        it.feed(raw(1, 3))
+        await it.partition.commit()
+        assert [one["offset"] for one in it.chunks[0]["records"]] == [0]
+
+    play(story)
+
+
+def test_a_partition_whose_last_commit_fails_while_it_is_held_is_closed():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 9))
+        it.broker.failure = FencedError("x")
+        await it.partition.hold(1.0)
+        assert it.partition.phase is Phase.CLOSED
+
+    play(story)
+
+
+def test_the_clock_closes_only_at_the_end_of_the_log():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 1, at_s=100), head=Head(200_000, 2))
+        await it.partition.commit()
+        assert it.chunks == []
+        it.feed(raw(1, 1, at_s=100, key=b"s2"), head=Head(131_000, 2))
+        await it.partition.commit()
+        assert [(chunk["session"], chunk["clock"]) for chunk in it.chunks] == [
+            ("s1", True),
+            ("s2", True),
+        ]
+
+    play(story)
+
+
+def test_the_oldest_open_sessions_are_checkpointed_when_a_replay_would_be_too_long():
+    async def story():
+        it = Story(ChunkerConfig("records", POLICY, WordCounter(), max_replay_records=3))
+        await it.open()
+        it.feed(*[raw(n, 1, key=b"s%d" % n) for n in range(6)])
+        await it.partition.commit()
+        entry = decode_partition(it.broker.entries, "records[0]")
+        assert (entry.low, entry.seen) == (3, 6)
+        assert sorted(it.broker.entries) == [b"", b"s0", b"s1", b"s2"]
+        again = Story(broker=it.broker)
+        await again.open()
+        assert again.partition.state.sessions.state("s0").records[0].offset == 0
+
+    play(story)
+
+
+def test_a_group_that_has_moved_on_ends_the_opening():
+    async def story():
+        it = Story()
+        with pytest.raises(StaleGenerationError):
+            await it.partition.open(lambda: False)
+        assert it.broker.sought is None
+
+    play(story)
+
+
+def test_records_that_are_neither_in_a_chunk_nor_open_stop_the_partition():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 1), raw(1, 1))
+        it.partition.state.sessions.open_record_count -= 1
+        with pytest.raises(StateError, match="2 records were read up to offset 2"):
+            await it.partition.commit()
+        assert it.broker.transactions == []
+
+    play(story)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"committed": 7}, StateError, "someone has reset the group"),
+        ({"log_start": 1}, StateError, "retention has eaten records"),
+        ({"stable_end": 1}, StateError, "was the topic deleted and created again"),
+        ({"partition_count": 8}, ConfigError, "had 4 partitions and now has 8"),
+        ({"timestamps": {1: 5}}, StateError, "the topic was deleted and created again"),
+        ({"timestamps": {1: None}}, StateError, "the topic was deleted and created again"),
+    ],
+)
+def test_a_world_that_does_not_fit_the_state_is_told_and_nothing_is_guessed(
+    change, error, says, monkeypatch
+):
+    monkeypatch.setattr("processor.protocol.start_checks._SETTLE_WAIT_S", 0)
 
     async def story():
-        broker = FakeBroker()
-        partition = partition_of(broker)
-        await partition.open(lambda: True)
-        holding = asyncio.ensure_future(partition.hold(10))
-        await asyncio.sleep(0.01)
-        assert broker.commits
-        await partition.hold(10)
-        opening = asyncio.ensure_future(partition.open(lambda: True))
-        await asyncio.sleep(0.15)
-        broker.is_answering.set()
-        await asyncio.gather(holding, opening)
-        assert partition.phase is Phase.READY
-        assert partition.state is not None
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 1), raw(1, 1))
+        await it.partition.commit()
+        facts = {
+            "partition_count": 4,
+            "log_start": 0,
+            "stable_end": 2,
+            "committed": 2,
+            "timestamps": {1: 0},
+        }
 
-    run(story())
+        async def survey(offsets):
+            return Survey(**(facts | change))
+
+        it.broker.survey = survey
+        with pytest.raises(error, match=says):
+            await it.open()
+
+    play(story)
 
 
-def test_commit_that_is_not_answered_while_holding_closes_the_partition():
+def test_another_policy_is_refused_until_it_is_accepted():
     async def story():
-        partition = partition_of(FakeBroker())
-        await partition.open(lambda: True)
-        await partition.hold(1)
-        assert partition.phase is Phase.CLOSED
-        assert partition.state is None
+        it = Story()
+        await it.open()
+        it.feed(raw(0, 1))
+        await it.partition.commit()
+        wider = ChunkPolicy(max_tokens=9, flush=OrIdle(30))
+        with pytest.raises(ConfigError, match="max_tokens 3 -> 9"):
+            await Story(ChunkerConfig("records", wider, WordCounter()), it.broker).open()
+        accepted = ChunkerConfig("records", wider, WordCounter(), accept_policy_change=True)
+        await Story(accepted, it.broker).open()
 
-    run(story())
-
-
-def test_nothing_is_opened_after_the_end():
-    """Symptom: a partition that the group gave to a worker on its way out was opened, and kept
-    from its next owner until that process ended.
-    """
-
-    async def story():
-        partitions = Partitions(lambda _: partition_of(FakeBroker()), 0.1, pytest.fail)
-        await partitions.close(1)
-        await partitions.assign({0}, lambda: True)
-        assert list(partitions) == []
-
-    run(story())
+    play(story)
