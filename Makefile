@@ -4,10 +4,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint types unit e2e test bench up down
+.PHONY: help setup demo fmt lint types unit simulate e2e test bench up down
 
 help: ## Show these targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-6s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) ## Make .venv with all that is locked, and the project itself
 
@@ -38,6 +38,9 @@ types: setup ## Check types
 
 unit: setup ## Run the tests that need no broker, in seconds
 	$(BIN)/pytest $(wildcard tests/unit tests/property tests/simulation)
+
+simulate: setup ## Play more histories of the partition protocol; HISTORIES=10000 SEED=0
+	$(BIN)/python -m tests.simulation $(or $(HISTORIES),10000) $(or $(SEED),0)
 
 e2e: setup ## Run the tests on a real broker, found or started
 	$(BIN)/pytest tests/e2e

@@ -1,0 +1,278 @@
+"""Mutations of what is written and replayed: mark, checkpoints, entries, time."""
+
+from dataclasses import replace
+
+import msgspec
+
+from processor.core import flush
+from processor.core.accumulator import SessionState
+from processor.core.sessions import LowWater, PartitionSessions
+from processor.protocol import partition as partition_module
+from processor.protocol.changelog import PARTITION_KEY, decode_sessions, encode_session
+from processor.protocol.partition import Partition
+from processor.protocol.state import PartitionState
+from tests.simulation.client import SimulatedPartitionBroker
+from tests.simulation.mutations import mutation
+from tests.simulation.worker import GRACE_MS, Worker
+
+
+@mutation()
+def low_water_off_by_one():
+    original = PartitionSessions.low_water
+
+    def low_water(self, next_offset):
+        mark = original(self, next_offset)
+        return mark._replace(offset=min(mark.offset + 1, next_offset))
+
+    return [(PartitionSessions, "low_water", low_water)]
+
+
+@mutation()
+def replay_from_the_committed_offset():
+    """Open records lie before it."""
+    original = PartitionState.__init__
+
+    def init(self, config, number, entry, *rest):
+        original(self, config, number, entry, *rest)
+        self.position = entry.seen
+
+    return [(PartitionState, "__init__", init)]
+
+
+@mutation()
+def low_water_entered_only_at_first_open():
+    """After a checkpoint a session's next record is not its chunk's first."""
+    original = PartitionSessions.low_water
+
+    def low_water(self, next_offset):
+        for session, mark in list(self._uncovered.items()):
+            if mark.offset != self.state(session).records[0].offset:
+                del self._uncovered[session]
+        return original(self, next_offset)
+
+    return [(PartitionSessions, "low_water", low_water)]
+
+
+@mutation()
+def checkpoint_in_place():
+    """The order by first record is no order any more."""
+    original = PartitionSessions.checkpoint
+
+    def checkpoint(self):
+        order = dict(self._uncovered)
+        state = original(self)
+        if state is not None and order[state.session].offset < state.next_offset:
+            self._uncovered[state.session] = LowWater(state.next_offset, self.log_time_ms)
+            self._uncovered.move_to_end(state.session, last=False)
+        return state
+
+    return [(PartitionSessions, "checkpoint", checkpoint)]
+
+
+@mutation()
+def checkpoint_without_its_records():
+    original = PartitionSessions.checkpoint
+
+    def checkpoint(self):
+        state = original(self)
+        return state and replace(state, records=())
+
+    return [(PartitionSessions, "checkpoint", checkpoint)]
+
+
+@mutation()
+def low_water_taken_late():
+    """Batches fed while the commit is under way move the mark past what it writes."""
+
+    def late(state, transaction):
+        return {**transaction.entries, PARTITION_KEY: state._entry()}  # noqa: SLF001
+
+    return _rewritten_while_committing(late)
+
+
+@mutation()
+def entry_serialised_late():
+    """The session has gone on since its chunk closed."""
+
+    def late(state, transaction):
+        entries = dict(transaction.entries)
+        for key in entries:
+            now = state.sessions.state(key.decode()) if key != PARTITION_KEY else None
+            if now is not None:
+                entries[key] = encode_session(replace(now, records=()))
+        return entries
+
+    return _rewritten_while_committing(late)
+
+
+def _rewritten_while_committing(late):
+    """Change a transaction's entries after its first await."""
+    take, commit, taken_from = PartitionState.take, SimulatedPartitionBroker.commit, {}
+
+    def remember(self, now_ms):
+        taken = take(self, now_ms)
+        if taken is not None:
+            taken_from[id(taken[0])] = self
+        return taken
+
+    async def commit_late(self, transaction):
+        await self.process.ask("waits", lambda: None, is_local=True)
+        state = taken_from.pop(id(transaction))
+        await commit(self, replace(transaction, entries=late(state, transaction)))
+
+    return [
+        (PartitionState, "take", remember),
+        (SimulatedPartitionBroker, "commit", commit_late),
+    ]
+
+
+# What is replayed, and what is written.
+
+
+@mutation()
+def replay_not_skipped():
+    """Records that are in a chunk or an entry are chunked again."""
+
+    def forgetful(entries, where):
+        for state in decode_sessions(entries, where):
+            yield replace(state, next_offset=0)
+
+    return [(partition_module, "decode_sessions", forgetful)]
+
+
+@mutation()
+def dead_letters_again_on_replay():
+    original = PartitionState._set_aside  # noqa: SLF001
+
+    def set_aside(self, record, error):
+        seen, self.seen = self.seen, 0
+        original(self, record, error)
+        self.seen = seen
+
+    return [(PartitionState, "_set_aside", set_aside)]
+
+
+@mutation()
+def output_without_changelog():
+    """Chunks land, the sessions' entries don't."""
+    original = PartitionState.take
+
+    def take(self, now_ms):
+        taken = original(self, now_ms)
+        if taken is None:
+            return None
+        entries = {PARTITION_KEY: taken[0].entries[PARTITION_KEY]}
+        return replace(taken[0], entries=entries), taken[1]
+
+    return [(PartitionState, "take", take)]
+
+
+@mutation()
+def session_forgotten_at_its_end():
+    """It starts at t=1 when it goes on."""
+    original = PartitionSessions.end
+
+    def end(self, session, *rest):
+        chunks = original(self, session, *rest)
+        self.forget(session)
+        return chunks
+
+    return [(PartitionSessions, "end", end)]
+
+
+@mutation()
+def records_counted_after_the_entry():
+    """The entry's counts lack the transaction that they are written with."""
+    original = PartitionState._entry  # noqa: SLF001
+
+    def entry(self):
+        value = original(self)
+        decoded = msgspec.msgpack.decode(value[1:])
+        decoded["counts"][0] -= sum(1 for _ in self.sessions) > 0
+        return value[:1] + msgspec.msgpack.encode(decoded)
+
+    return [(PartitionState, "_entry", entry)]
+
+
+# Time.
+
+
+@mutation()
+def clock_closings_while_behind():
+    original = PartitionState.feed
+
+    def feed(self, batch):
+        head = batch.head and batch.head._replace(high_watermark=0)
+        original(self, replace(batch, head=head))
+
+    return [(PartitionState, "feed", feed)]
+
+
+@mutation()
+def head_by_the_last_stable_offset():
+    """An open transaction hides a record that came in time."""
+
+    def high_watermark(self, records):
+        return records.stable_end
+
+    return [(Worker, "high_watermark", high_watermark)]
+
+
+@mutation(first_seed=500, skew_ms=4900, backward=0, plot="quiet")
+def head_by_the_time_of_processing():
+    """What came since the fetch was answered is not looked at."""
+    original = Partition.feed
+
+    def feed(self, batch):
+        now_ms = self._clock.now_ms() - GRACE_MS
+        head = batch.head and batch.head._replace(asked_at_ms=now_ms)
+        return original(self, replace(batch, head=head))
+
+    return [(Partition, "feed", feed)]
+
+
+@mutation(skew_ms=4900, backward=0, plot="quiet")
+def no_grace_for_clock_skew():
+    original = PartitionState.feed
+
+    def feed(self, batch):
+        head = batch.head and batch.head._replace(asked_at_ms=batch.head.asked_at_ms + GRACE_MS)
+        original(self, replace(batch, head=head))
+
+    return [(PartitionState, "feed", feed)]
+
+
+@mutation()
+def restored_records_count_as_new():
+    """Their deadlines start anew."""
+
+    def renewed(entries, where):
+        for state in decode_sessions(entries, where):
+            yield replace(state, last_at_ms=state.last_at_ms + 20_000)
+
+    return [(partition_module, "decode_sessions", renewed)]
+
+
+@mutation(first_seed=200, skew_ms=0, backward=0.4, plot="quiet")
+def log_time_not_kept_beside_the_mark():
+    """A replay sees another largest timestamp than the first pass."""
+
+    def without(policy, states, log_time_ms):
+        return PartitionSessions(policy, states, 0)
+
+    return [(partition_module, "PartitionSessions", without)]
+
+
+@mutation()
+def tokens_asked_before_deadlines():
+    late, other = flush.FLUSH_RULES[:2], flush.FLUSH_RULES[2:]
+    return [(flush, "FLUSH_RULES", (*other, *late))]
+
+
+@mutation()
+def digest_not_restored():
+    def anew(entries, where):
+        for state in decode_sessions(entries, where):
+            yield replace(state, digest=SessionState.new(state.session).digest)
+
+    return [(partition_module, "decode_sessions", anew)]
