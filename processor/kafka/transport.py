@@ -88,8 +88,8 @@ class _InLoop:
 class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
     """The group's member. Faust gives it a thread and a loop of its own; here it has ours.
 
-    Handing each batch from one thread to the other cost a sixth of the worker's CPU. It is also
-    the more honest way: a worker whose loop is blocked sends no heartbeats either.
+    It is the more honest way: a worker whose loop is blocked sends no heartbeats either. And Faust
+    changes what the thread reads (``Set changed size during iteration`` ended a worker).
     """
 
     app: WorkerApp  # type: ignore[assignment]  # Faust's AppT knows nothing of ours

@@ -100,7 +100,7 @@ class Theme(NamedTuple):
 
     Attributes:
         network: What its requests may meet.
-        plot: How its actions are drawn: ``any``, ``to and fro`` or ``quiet``.
+        plot: How its actions are drawn: ``any``, ``there and back`` or ``quiet``.
         skew_ms: How far clocks may be off.
         backward: Share of records whose timestamps step back.
         learns_late: A worker hears of a rebalance only by an action of its own.
@@ -142,7 +142,7 @@ def _draw_round(rng, network):
     return actions + _draw_steps(rng, network, rng.choice(_WORKERS), (1, 2, 4, 8, 16, 32))
 
 
-def _draw_to_and_fro(rng, network):
+def _draw_there_and_back(rng, network):
     """Return steps in which a partition goes to another worker and comes back to its first."""
     number = rng.randrange(2)
     return [
@@ -186,7 +186,7 @@ def _draw_action(rng, kind, worker):
 
 PLOTS = {
     "any": _draw_round,
-    "to and fro": _draw_to_and_fro,
+    "there and back": _draw_there_and_back,
     "quiet": _draw_quiet,
 }
 _QUIET = (*["append", "advance"] * 5, "reveal", "crash", "start", "rebalance")

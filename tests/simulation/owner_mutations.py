@@ -179,7 +179,7 @@ def batch_accepted_wherever_it_starts():
     return [(Partition, "feed", feed)]
 
 
-@mutation(plot="to and fro")
+@mutation(plot="there and back")
 def fence_on_return():
     """State kept without its producer: a new fence hides who had it meanwhile."""
     original = Partition.resume
@@ -210,7 +210,7 @@ def state_held_with_a_commit_in_doubt():
     return [(Partition, "hold", hold), (Partition, "resume", resume)]
 
 
-@mutation(first_seed=200, plot="to and fro", learns_late=True)
+@mutation(first_seed=200, plot="there and back", learns_late=True)
 def another_owner_taken_for_a_fault():
     """Who was fenced while opening finds a world that does not fit: no person has done that."""
 

@@ -289,9 +289,8 @@ class World:
         records = partition.records
         if line.leaves_hole:
             records.append(None)
-        owner = "producer" if line.is_hidden else None
         at_ms = self.now_ms - (_STEP_BACK_MS if line.steps_back else 0)
-        offset = records.high_watermark
+        offset, owner = records.high_watermark, "producer" if line.is_hidden else None
         partition.append(at_ms, line.key, line.value(offset), owner)
         self._hidden[number] = self._hidden.get(number, False) or line.is_hidden
         note = "(open transaction)" if line.is_hidden else ""
