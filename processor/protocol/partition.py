@@ -35,7 +35,7 @@ from typing import Final
 from processor.clock import Clock
 from processor.core.errors import (
     FencedError,
-    ProcessorError,
+    OwnershipError,
     StaleGenerationError,
     StateError,
     UnreachableError,
@@ -180,6 +180,10 @@ class Partition:
 
         What is staged is committed first, within ``timeout_s``; a partition whose commit is in
         doubt, or that was still opening, is closed.
+
+        Raises:
+            StateError: State and records disagree, as ``commit`` finds.
+            ConfigError: The broker refuses us, as ``commit`` finds.
         """
         if self.phase is not Phase.READY:
             await self.close()
@@ -188,7 +192,7 @@ class Partition:
         try:
             async with asyncio.timeout(timeout_s):
                 await self.commit()
-        except (ProcessorError, TimeoutError):
+        except (OwnershipError, UnreachableError, TooLargeError, TimeoutError):
             # The next owner finds what is durable. If commit() has closed the partition already,
             # it may be opening again by now.
             if self.state is state:

@@ -83,11 +83,12 @@ class Partitions:
     async def revoke(self, timeout_s: float) -> None:
         """Hold every partition until the group says who has it; bounded by ``timeout_s``."""
         self._is_current = lambda: False
-        openings, self._openings = list(self._openings.values()), {}
-        for task in openings:
-            task.cancel()
-        await asyncio.gather(*openings, return_exceptions=True)
-        await asyncio.gather(*(it.hold(timeout_s) for it in self._partitions.values()))
+        await _cancel(self._openings)
+        try:
+            await asyncio.gather(*(it.hold(timeout_s) for it in self._partitions.values()))
+        finally:
+            # One that is still under way is in doubt, and its partition is closed.
+            await _cancel(self._commits)
 
     async def close(self, timeout_s: float) -> None:
         """Commit what is staged and let go of everything, for good."""
@@ -194,6 +195,15 @@ class Partitions:
         if failures >= MAX_FAILURES:
             self._on_fatal(error)
         return failures >= MAX_FAILURES
+
+
+async def _cancel(tasks: dict[int, asyncio.Task[None]]) -> None:
+    """Cancel the tasks, wait until they have ended, and forget them."""
+    cancelled = list(tasks.values())
+    tasks.clear()
+    for task in cancelled:
+        task.cancel()
+    await asyncio.gather(*cancelled, return_exceptions=True)
 
 
 def _about(partition: Partition, error: ProcessorError | None = None) -> dict[str, object]:
