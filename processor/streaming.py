@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol
 
-from processor.core.accumulator import SessionAccumulator, SessionState
+from processor.core.accumulator import SessionAccumulator
 from processor.core.chunks import Chunk
 from processor.core.policy import NEVER_MS, ChunkPolicy
 from processor.core.records import Record
+from processor.core.session_state import SessionState
 from processor.counters import TokenCounter, count_tokens
 
 

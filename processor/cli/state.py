@@ -12,8 +12,8 @@ from aiokafka import TopicPartition
 
 from processor.app import chunker_config
 from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
-from processor.core.accumulator import SessionState
 from processor.core.errors import ProcessorError, UnreachableError
+from processor.core.session_state import SessionState
 from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.connection import client_settings
 from processor.kafka.groups import group_members

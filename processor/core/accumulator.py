@@ -9,17 +9,17 @@ log rebuilds exactly the state that was lost.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 
 from processor.core.chunks import Chunk, FlushReason, OpenChunk
-from processor.core.digest import first_digest, next_digest
+from processor.core.digest import next_digest
 from processor.core.errors import RecordOrderError
 from processor.core.flush import deadline_ms, is_over_budget, why_alone, why_flush, why_late
 from processor.core.policy import NEVER_MS, ChunkPolicy
 from processor.core.records import Record
+from processor.core.session_state import SessionState
 
 #: What the JSON around a chunk's records takes at most beside the session's name: braces,
 #: policy, two digests, a topic of 249 characters and a counter's name of up to 500.
@@ -28,41 +28,6 @@ ENVELOPE_BYTES: Final = 2048
 _ESCAPED_BYTES: Final = 6
 _token_count: Final = attrgetter("token_count")
 _size_bytes: Final = attrgetter("size_bytes")
-
-
-@dataclass(frozen=True, slots=True)
-class SessionState:
-    """All that a session is: ``SessionAccumulator(state, policy)`` goes on exactly as it would.
-
-    Attributes:
-        session: The session's key.
-        t: Index of its last chunk, 0 before the first.
-        digest: Digest of that chunk, or the session's first digest.
-        next_offset: First offset that is in no chunk and not in ``records`` either.
-        ended: The last chunk was final.
-        records: The open records.
-        opened_at_ms: Log time of the first open record.
-        last_at_ms: Log time of the last one.
-    """
-
-    session: str
-    t: int
-    digest: bytes
-    next_offset: int = 0
-    ended: bool = False
-    records: tuple[Record, ...] = ()
-    opened_at_ms: int = 0
-    last_at_ms: int = 0
-
-    @classmethod
-    def new(cls, session: str) -> "SessionState":
-        """Return the state of a session that no record has come for."""
-        return cls(session, 0, first_digest(session))
-
-    @classmethod
-    def after(cls, chunk: Chunk) -> "SessionState":
-        """Return the state that ``chunk`` leaves, with nothing open."""
-        return cls(chunk.session, chunk.t, chunk.digest, chunk.next_offset, chunk.final)
 
 
 class SessionAccumulator:

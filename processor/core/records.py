@@ -1,5 +1,7 @@
 """What comes in: one line of a session's log, kept whole."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -34,3 +36,28 @@ class Record(NamedTuple):
     timestamp_ms: int | None = None
     size_bytes: int = 0
     carried: Carried = Carried.VALUE
+
+
+class Run(NamedTuple):
+    """One session's records of a stretch of the log, without an end of session.
+
+    Attributes:
+        session: The session.
+        records: Its records, in order, each with an offset.
+        times_ms: The log time at each.
+        before_ms: The log time before each.
+    """
+
+    session: str
+    records: Sequence[Record]
+    times_ms: Sequence[int]
+    before_ms: Sequence[int]
+
+    def above(self, offset: int) -> "Run":
+        """Return the run from ``offset`` on: a replay brings records that are accounted for."""
+        if not self.records or (self.records[0].offset or 0) >= offset:
+            return self
+        index = bisect_left(self.records, offset, key=lambda it: it.offset or 0)
+        return Run(
+            self.session, self.records[index:], self.times_ms[index:], self.before_ms[index:]
+        )

@@ -18,17 +18,17 @@ pass saw, so the mark carries the log time before it.
 """
 
 import struct
-from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from processor.core.accumulator import SessionAccumulator, SessionState
+from processor.core.accumulator import SessionAccumulator
 from processor.core.chunks import Chunk
 from processor.core.errors import RecordOrderError
 from processor.core.policy import NEVER_MS, ChunkPolicy
-from processor.core.records import Record
+from processor.core.records import Record, Run
+from processor.core.session_state import SessionState
 
 _PACKED: Final = struct.Struct(">QQ?32s")
 
@@ -38,31 +38,6 @@ class LowWater(NamedTuple):
 
     offset: int
     log_time_ms: int
-
-
-class Run(NamedTuple):
-    """One session's records of a stretch of the log, without an end of session.
-
-    Attributes:
-        session: The session.
-        records: Its records, in order, each with an offset.
-        times_ms: The log time at each.
-        before_ms: The log time before each.
-    """
-
-    session: str
-    records: Sequence[Record]
-    times_ms: Sequence[int]
-    before_ms: Sequence[int]
-
-    def above(self, offset: int) -> "Run":
-        """Return the run from ``offset`` on: a replay brings records that are accounted for."""
-        if not self.records or (self.records[0].offset or 0) >= offset:
-            return self
-        index = bisect_left(self.records, offset, key=lambda it: it.offset or 0)
-        return Run(
-            self.session, self.records[index:], self.times_ms[index:], self.before_ms[index:]
-        )
 
 
 class PartitionSessions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import faust
 from faust.stores import memory
 
-from processor.core.accumulator import SessionState
+from processor.core.session_state import SessionState
 from processor.protocol.partitions import Partitions
 from processor.protocol.state import PartitionState
 

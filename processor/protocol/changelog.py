@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from processor.core.accumulator import SessionState
 from processor.core.errors import ChangelogError
 from processor.core.records import Carried, Record
+from processor.core.session_state import SessionState
 
 PARTITION_KEY: Final = b""
 VERSION: Final = 1

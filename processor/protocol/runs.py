@@ -11,8 +11,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from processor.core.errors import RecordError
-from processor.core.records import Record
-from processor.core.sessions import Run
+from processor.core.records import Record, Run
 from processor.counters import TokenCounter, count_tokens
 from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord

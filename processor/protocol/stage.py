@@ -3,9 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from processor.core.accumulator import SessionState
 from processor.core.chunks import Chunk
 from processor.core.records import Carried
+from processor.core.session_state import SessionState
 from processor.metrics import MetricName
 from processor.protocol.changelog import PARTITION_KEY, encode_session
 from processor.protocol.port import Message, Transaction

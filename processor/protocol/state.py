@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from processor.core.accumulator import SessionState
 from processor.core.chunks import Chunk
 from processor.core.errors import RecordError, StateError
 from processor.core.policy import NEVER_MS, ChunkPolicy
+from processor.core.session_state import SessionState
 from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter
 from processor.protocol.changelog import Counts, PartitionEntry, encode_partition

@@ -9,8 +9,8 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from processor.app import chunker_config
-from processor.core.accumulator import SessionState
 from processor.core.records import Carried, Record
+from processor.core.session_state import SessionState
 from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.topics import create_topics
 from processor.protocol.changelog import (

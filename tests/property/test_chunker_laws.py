@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from more_itertools import constrained_batches
 
-from processor.core.accumulator import SessionAccumulator, SessionState
+from processor.core.accumulator import SessionAccumulator
 from processor.core.chunks import FlushReason
 from processor.core.digest import first_digest, next_digest
 from processor.core.flush import why_flush
 from processor.core.policy import ChunkPolicy, Tokens
 from processor.core.records import Record
+from processor.core.session_state import SessionState
 from tests.builders import chunk_all, record, records, values
 from tests.strategies import BUDGET, policies, token_counts
 

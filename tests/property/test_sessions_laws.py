@@ -3,9 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processor.core.accumulator import SessionAccumulator, SessionState
+from processor.core.accumulator import SessionAccumulator
 from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle
-from processor.core.sessions import PartitionSessions, Run
+from processor.core.records import Run
+from processor.core.session_state import SessionState
+from processor.core.sessions import PartitionSessions
 from tests.strategies import BUDGET, logs, policies
 
 

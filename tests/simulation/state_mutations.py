@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 
 from processor.core import flush
-from processor.core.accumulator import SessionState
+from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater, PartitionSessions
 from processor.protocol import partition as partition_module
 from processor.protocol.changelog import PARTITION_KEY, decode_sessions, encode_session

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processor.core.accumulator import ENVELOPE_BYTES, SessionAccumulator, SessionState
+from processor.core.accumulator import ENVELOPE_BYTES, SessionAccumulator
 from processor.core.errors import StateError
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.core.records import Carried, Record
+from processor.core.session_state import SessionState
 from processor.wire import (
     MAX_DEPTH,
     RECORD_BYTES,

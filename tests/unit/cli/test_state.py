@@ -2,8 +2,8 @@ import pytest
 from click.testing import CliRunner
 
 from processor.cli.state import PartitionView, open_counts, state
-from processor.core.accumulator import SessionState
 from processor.core.records import Record
+from processor.core.session_state import SessionState
 from processor.protocol.port import Survey
 
 

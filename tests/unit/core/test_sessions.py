@@ -1,7 +1,8 @@
 """A partition's sessions fed in batches: what is due first, and where a replay starts."""
 
 from processor.core.policy import ChunkPolicy, OrIdle
-from processor.core.sessions import LowWater, PartitionSessions, Run
+from processor.core.records import Run
+from processor.core.sessions import LowWater, PartitionSessions
 from tests.builders import record
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processor.core.accumulator import SessionState
 from processor.core.errors import ChangelogError
 from processor.core.records import Record
+from processor.core.session_state import SessionState
 from processor.protocol.changelog import (
     PARTITION_KEY,
     Counts,
