@@ -27,6 +27,7 @@ LOG_LINES_SHOWN: Final = 20
 POLL_S: Final = 0.1
 
 _GUARD: Final = 'read _; kill -s KILL -- "-$1"'
+_FREEZE_WITHIN_S: Final = 5.0
 _METADATA_KEY: Final = 3
 # Version 1 with an empty list asks for brokers alone, and every broker since 0.10 knows it.
 _METADATA_REQUEST: Final = struct.pack(">ihhihi", 14, _METADATA_KEY, 1, 0, -1, 0)
@@ -168,6 +169,10 @@ class LocalBroker:
     def freeze(self) -> None:
         """Stop the broker in its tracks (SIGSTOP): connections stay open, nothing answers."""
         self._signal(signal.SIGSTOP)
+        # Sent is not taken yet: a JVM of many threads may answer for some milliseconds more.
+        deadline_s = time.monotonic() + _FREEZE_WITHIN_S
+        while not self._is_stopped() and time.monotonic() < deadline_s:
+            time.sleep(0.01)
 
     def thaw(self) -> None:
         """Let a frozen broker go on (SIGCONT)."""
@@ -178,6 +183,17 @@ class LocalBroker:
             message = f"the {self.name} broker on {self.bootstrap} isn't running: start() it first"
             raise RuntimeError(message)
         os.killpg(self._process.pid, number)
+
+    def _is_stopped(self) -> bool:
+        """Tell whether every thread of the process group is stopped; needs Linux's /proc."""
+        group = str(self._process.pid) if self._process is not None else ""
+        states = set()
+        for stat in Path("/proc").glob("[0-9]*/task/*/stat"):
+            with contextlib.suppress(OSError):  # it has ended since it was listed
+                state, _, its_group, *_ = stat.read_text().rpartition(")")[2].split()
+                if its_group == group:
+                    states.add(state)
+        return states <= {"T", "Z"}
 
     def stop(self) -> None:
         """End the broker for good and remove its data if they were ours."""
