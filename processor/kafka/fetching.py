@@ -202,4 +202,6 @@ def _unpacked(fetched: PartitionRecords) -> list[Any]:
         # Not the last record's: a batch keeps its range when compaction or an abort empties it.
         next_offset = batch.next_offset
     fetched.next_fetch_offset = next_offset
+    # Its iterator, never begun, refers back to it: the cycle would keep the fetch in memory.
+    fetched._records_iterator = None  # noqa: SLF001
     return records

@@ -2,6 +2,8 @@
 
 # ruff: noqa: SLF001 - what we plug into is private
 import asyncio
+import gc
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -182,5 +184,22 @@ def test_closing_before_the_first_seek_is_clean():
         for _ in range(3):
             await asyncio.sleep(0)
         await fetcher.close()
+
+    with_fetcher(story)
+
+
+def test_what_was_taken_does_not_keep_its_fetch_in_memory():
+    """Symptom: 400 MB. aiokafka's records and their iterator refer to each other."""
+
+    async def story(fetcher, assignment, clock):
+        fetcher.seek(TP, 40, 7)
+        put(fetcher, assignment, batch_of(3, 40), 40)
+        fetched = weakref.ref(fetcher._records[TP]._partition_records)
+        gc.disable()
+        try:
+            fetcher.take([TP])
+            assert fetched() is None
+        finally:
+            gc.enable()
 
     with_fetcher(story)
