@@ -27,6 +27,8 @@ RECORD_BYTES: Final = 112
 _validate: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _text: Final = msgspec.json.Encoder().encode
 _WHITE: Final = b" \t"
+# Numbers: looking for one in bytes is a memchr, looking for bytes takes five times as long.
+_LF, _CR = b"\n\r"
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
@@ -49,7 +51,7 @@ def read_value(value: bytes) -> tuple[str, Carried, int]:
 
 def _is_spliceable(value: bytes) -> bool:
     # msgspec does not judge outer white space, line breaks or depth.
-    if not value or value[0] in _WHITE or value[-1] in _WHITE or b"\n" in value or b"\r" in value:
+    if not value or value[0] in _WHITE or value[-1] in _WHITE or _LF in value or _CR in value:
         return False
     try:
         _validate(value)
