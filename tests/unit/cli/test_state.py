@@ -1,7 +1,8 @@
 import pytest
 from click.testing import CliRunner
 
-from processor.cli.state import PartitionView, open_counts, state
+from processor.cli.partition_view import PartitionView, open_counts
+from processor.cli.state import state
 from processor.core.records import Record
 from processor.core.session_state import SessionState
 from processor.protocol.port import Survey
