@@ -26,6 +26,8 @@ NO_ANSWER: Final = (
     RequestTimedOutError,
     StaleMetadata,
     TimeoutError,
+    # aiokafka asserts that it knows a broker, but one that comes back may name none at first.
+    AssertionError,
 )
 
 

@@ -32,6 +32,7 @@ from processor.core.errors import (
     StateError,
     UnreachableError,
 )
+from processor.kafka.connection import NO_ANSWER
 from processor.protocol.port import Message, ResentCommitError, TooLargeError, Transaction
 
 #: Above the partition's own bound of a commit, see ``protocol/partition.py``.
@@ -116,7 +117,7 @@ class TransactionalProducer:
         except TimeoutError as error:
             message = f"{self._where}: the broker did not let us take over in {timeout_s:.0f} s"
             raise UnreachableError(message) from error
-        except KafkaError as error:
+        except (*NO_ANSWER, KafkaError) as error:
             raise translated(error, self._where) from error
         self._count_commit_requests()
 

@@ -30,7 +30,7 @@ from mode.utils.futures import maybe_async
 
 from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
-from processor.kafka.connection import client_settings
+from processor.kafka.connection import NO_ANSWER, client_settings
 from processor.kafka.fetching import BatchConsumer
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
@@ -187,7 +187,7 @@ class Consumer(faust_aiokafka.Consumer):
         coordinator = self._raw()._coordinator  # noqa: SLF001
         try:
             is_taken: bool = await coordinator._do_heartbeat()  # noqa: SLF001
-        except KafkaError as error:
+        except (*NO_ANSWER, KafkaError) as error:
             message = f"group {self.app.settings.app_id}: {error!r}"
             raise UnreachableError(message) from error
         return is_taken and not coordinator.need_rejoin(self._raw()._subscription.subscription)  # noqa: SLF001

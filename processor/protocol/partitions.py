@@ -135,6 +135,7 @@ class Partitions:
         task = self._commits.get(partition.number)
         if task is None or task.done():
             task = asyncio.create_task(self._commit(partition))
+            task.add_done_callback(self._end_if_failed)
             self._commits[partition.number] = task
         return task
 
@@ -154,6 +155,7 @@ class Partitions:
         task = self._openings.get(partition.number)
         if task is None or task.done():
             task = asyncio.create_task(self._open(partition, self._is_current))
+            task.add_done_callback(self._end_if_failed)
             self._openings[partition.number] = task
 
     async def _open(self, partition: Partition, is_current: Callable[[], bool]) -> None:
@@ -187,6 +189,14 @@ class Partitions:
             return
         async with self._slots:
             await partition.open(is_current)
+
+    def _end_if_failed(self, task: asyncio.Task[None]) -> None:
+        """End the process on what nobody expected: a partition must never just stop."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.critical("unexpected failure of a partition", exc_info=error)
+            message = f"unexpected {type(error).__name__}: {error}; start again, and report this"
+            self._on_fatal(StateError(message))
 
     def _is_hopeless(self, partition: Partition, error: ProcessorError) -> bool:
         """Count one more failure in a row, which a commit ends; too many of them are fatal."""

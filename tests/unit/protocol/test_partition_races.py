@@ -140,3 +140,21 @@ def test_nothing_is_opened_after_the_end():
         assert list(partitions) == []
 
     run(story())
+
+
+def test_a_failure_that_nobody_expected_ends_the_process():
+    """Symptom: a partition stopped for good, without a word, beside others that went on."""
+
+    class Broken(FakeBroker):
+        async def fence(self):
+            raise ZeroDivisionError
+
+    async def story():
+        fatal = []
+        partitions = Partitions(lambda _: partition_of(Broken()), 0.1, fatal.append)
+        await partitions.assign({0}, lambda: True)
+        [error] = fatal
+        assert isinstance(error, StateError)
+        assert "ZeroDivisionError" in str(error)
+
+    run(story())
