@@ -1,21 +1,20 @@
 """One partition's side of Apache Kafka: ``PartitionBroker`` over aiokafka."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from aiokafka import TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from processor.core.errors import FencedError, UnreachableError
-from processor.kafka.connection import NO_ANSWER, client_settings
+from processor.core.errors import FencedError
+from processor.kafka.connection import client_settings
+from processor.kafka.groups import committed_offset
 from processor.kafka.producing import Targets, TransactionalProducer, translated
 from processor.kafka.reading import partition_reader, read_to_end, timestamp_of
 from processor.protocol.port import Survey, Transaction
 from processor.settings import Settings
 
 _FENCE_TIMEOUT_S: Final = 40.0
-_NO_OFFSET: Final = -1
 
 
 class GroupConsumer(Protocol):
@@ -40,6 +39,7 @@ class KafkaPartitionBroker:
     """
 
     def __init__(self, settings: Settings, partition: int, consumer: GroupConsumer) -> None:
+        self._settings = settings
         self._client = client_settings(settings)
         self._consumer = consumer
         self._targets = Targets(
@@ -126,21 +126,7 @@ class KafkaPartitionBroker:
             await producer.discard()
 
     async def _committed(self) -> int | None:
-        records = self._targets.records
-        admin = AIOKafkaAdminClient(**self._client)
         try:
-            await admin.start()
-            # For this partition by name: a coordinator that is still loading then leaves it
-            # out, and one that has loaded says -1 for "no offset".
-            found: dict[TopicPartition, Any] = await admin.list_consumer_group_offsets(
-                self._targets.group, partitions=[records]
-            )
-        except (*NO_ANSWER, KafkaError) as error:
+            return await committed_offset(self._settings, self._targets.records.partition)
+        except KafkaError as error:
             raise translated(error, self._where) from error
-        finally:
-            await admin.close()
-        if records not in found:
-            message = f"{self._where}: the group's coordinator is loading"
-            raise UnreachableError(message)
-        offset: int = found[records].offset
-        return None if offset == _NO_OFFSET else offset

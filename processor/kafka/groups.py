@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import (
     GroupCoordinatorNotAvailableError,
@@ -24,6 +25,7 @@ _SOON: Final = (
     GroupLoadInProgressError,
     NotCoordinatorForGroupError,
 )
+_NO_OFFSET: Final = -1
 _MEMBERS: Final = 5  # their place in a group's description
 _Answer = TypeVar("_Answer")
 
@@ -60,6 +62,28 @@ async def group_offsets(settings: Settings) -> dict[int, int]:
         found: dict[Any, Any] = await admin.list_consumer_group_offsets(settings.app_id)
         topic = settings.records_topic
         return {it.partition: at.offset for it, at in found.items() if it.topic == topic}
+
+    return await _asked(settings, ask)
+
+
+async def committed_offset(settings: Settings, partition: int) -> int | None:
+    """Return the group's offset of one partition of records, ``None`` if it has none.
+
+    Raises:
+        UnreachableError: No broker answers, or the coordinator goes on loading.
+    """
+    place = TopicPartition(settings.records_topic, partition)
+
+    async def ask(admin: AIOKafkaAdminClient) -> int | None:
+        # By name: a coordinator that is still loading then leaves the partition out, and one
+        # that has loaded says -1 for "no offset".
+        found: dict[Any, Any] = await admin.list_consumer_group_offsets(
+            settings.app_id, partitions=[place]
+        )
+        if place not in found:
+            raise GroupLoadInProgressError
+        offset: int = found[place].offset
+        return None if offset == _NO_OFFSET else offset
 
     return await _asked(settings, ask)
 
