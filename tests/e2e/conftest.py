@@ -1,7 +1,9 @@
 """The brokers that these tests run on: one found or started, in CI both that need no Docker."""
 
+import asyncio
 import functools
 import os
+import uuid
 from collections import defaultdict
 from pathlib import Path
 
@@ -9,6 +11,8 @@ import pytest
 
 from processor.core.errors import ConfigError
 from processor.demo.brokers import EVICTING, RESTARTING, choose, pick, start_jvm
+from processor.kafka.topics import create_topics
+from processor.settings import Settings
 
 HERE = Path(__file__).parent
 ABLE = {"eviction": EVICTING, "restart": RESTARTING}
@@ -42,6 +46,21 @@ def broker(request):
     request.config.stash[STARTED].append(f"{running.name} at {running.bootstrap}")
     yield running
     running.stop()
+
+
+@pytest.fixture
+def settings(broker, request):
+    """Settings of an app of its own, its topics made with the module's number of partitions."""
+    name = f"app-{uuid.uuid4().hex}"
+    settings = Settings(
+        bootstrap_servers=broker.bootstrap,
+        app_id=name,
+        records_topic=f"{name}.records",
+        chunks_topic=f"{name}.chunks",
+        dead_letter_topic=f"{name}.dead-letter",
+    )
+    asyncio.run(create_topics(settings, partitions=request.module.PARTITIONS, replication=1))
+    return settings
 
 
 @pytest.fixture

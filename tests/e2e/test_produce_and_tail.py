@@ -3,14 +3,10 @@ import json
 import os
 import subprocess
 import sys
-import uuid
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.partitioner import DefaultPartitioner
-
-from processor.kafka.topics import create_topics
-from processor.settings import Settings
 
 PARTITIONS = 3
 CHUNK = {
@@ -33,20 +29,6 @@ CHUNK = {
     "previous_digest": "00",
     "digest": "11",
 }
-
-
-@pytest.fixture
-def settings(broker):
-    name = f"produce-{uuid.uuid4().hex}"
-    settings = Settings(
-        bootstrap_servers=broker.bootstrap,
-        app_id=name,
-        records_topic=f"{name}.records",
-        chunks_topic=f"{name}.chunks",
-        dead_letter_topic=f"{name}.dead-letter",
-    )
-    asyncio.run(create_topics(settings, partitions=PARTITIONS, replication=1))
-    return settings
 
 
 def run(settings, *args, stdin=b""):

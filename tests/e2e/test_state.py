@@ -3,7 +3,6 @@ import json
 import os
 import subprocess
 import sys
-import uuid
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -12,7 +11,6 @@ from processor.app import chunker_config
 from processor.core.records import Carried, Record
 from processor.core.session_state import SessionState
 from processor.kafka.broker import KafkaPartitionBroker
-from processor.kafka.topics import create_topics
 from processor.protocol.changelog import (
     Counts,
     PartitionEntry,
@@ -22,7 +20,6 @@ from processor.protocol.changelog import (
 )
 from processor.protocol.port import Transaction
 from processor.protocol.start_checks import world_agrees
-from processor.settings import Settings
 
 PARTITIONS = 2
 RECORDS = [
@@ -33,20 +30,6 @@ RECORDS = [
     (b"new", b"5"),
     (b"new", b"6"),
 ]
-
-
-@pytest.fixture
-def settings(broker):
-    name = f"state-{uuid.uuid4().hex}"
-    settings = Settings(
-        bootstrap_servers=broker.bootstrap,
-        app_id=name,
-        records_topic=f"{name}.records",
-        chunks_topic=f"{name}.chunks",
-        dead_letter_topic=f"{name}.dead-letter",
-    )
-    asyncio.run(create_topics(settings, partitions=PARTITIONS, replication=1))
-    return settings
 
 
 def run(settings, *args, stdin=""):

@@ -5,28 +5,11 @@ import subprocess
 import sys
 import uuid
 
-import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from processor.kafka.topics import create_topics
-from processor.settings import Settings
 from tests.history import Message, chunks_of, letters_of
 
 PARTITIONS = 2
-
-
-@pytest.fixture
-def settings(broker):
-    name = f"verify-{uuid.uuid4().hex}"
-    settings = Settings(
-        bootstrap_servers=broker.bootstrap,
-        app_id=name,
-        records_topic=f"{name}.records",
-        chunks_topic=f"{name}.chunks",
-        dead_letter_topic=f"{name}.dead-letter",
-    )
-    asyncio.run(create_topics(settings, partitions=PARTITIONS, replication=1))
-    return settings
 
 
 def items(count, sessions=7):
