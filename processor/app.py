@@ -15,6 +15,7 @@ from processor.clock import SystemClock
 from processor.core.errors import ProcessorError
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
+from processor.kafka import stream_reader
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
 from processor.kafka.plug_points import check_plug_points
 from processor.kafka.recovery import PartitionTables
@@ -115,6 +116,7 @@ def create_app(settings: Settings, metrics: Metrics | None = None) -> ChunkerApp
         ConfigError: The settings, or the installed versions, don't allow one.
     """
     check_plug_points()
+    stream_reader.install()
     app = ChunkerApp(require_app_id(settings), metrics or NoMetrics())
     records = app.topic(
         settings.records_topic,

@@ -4,9 +4,11 @@ A release that renames one would otherwise leave our part silently unused, and s
 records under a crash.
 """
 
+from asyncio import StreamReader
 from typing import Final
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.producer.sender import Sender
@@ -38,6 +40,8 @@ PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
     PartitionRecords: ("_consume_aborted_up_to", "_contains_abort_marker"),
     GroupCoordinator: ("_do_heartbeat", "need_rejoin"),
     Sender: ("_do_txn_commit", "sender_task"),
+    AIOKafkaConnection: ("connect", "_read"),
+    StreamReader: ("feed_data", "readexactly", "_wait_for_data", "_wakeup_waiter"),
 }
 
 

@@ -23,6 +23,7 @@ from aiokafka.errors import (
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
 )
+from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.structs import OffsetAndMetadata
 
 from processor.core.errors import (
@@ -70,6 +71,14 @@ class Targets(NamedTuple):
     changelog: TopicPartition
     dead_letters: TopicPartition
     group: str
+
+
+class _Sent(NamedTuple):
+    """A batch that the client has, and what it resolves once the broker has answered."""
+
+    target: TopicPartition
+    messages: Sequence[Message]
+    done: Awaitable[object]
 
 
 class TransactionalProducer:
@@ -127,17 +136,15 @@ class TransactionalProducer:
         self._commit_requests = 0
         try:
             await producer.begin_transaction()
-            sent = [await self._send(targets.chunks, it) for it in transaction.chunks]
-            others = [
-                await self._send(targets.changelog, Message(key, value, ()))
-                for key, value in transaction.entries.items()
-            ]
-            others += [
-                await self._send(targets.dead_letters, it) for it in transaction.dead_letters
-            ]
-            # A refused message fails only its own future: the commit would succeed without it.
-            results = await asyncio.gather(*sent, *others, return_exceptions=True)
-            self._raise_refused(transaction.chunks, results)
+            entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
+            # The chunks last: others are under way while their batches wait for each other.
+            sent = await self._send(targets.changelog, entries)
+            sent += await self._send(targets.dead_letters, transaction.dead_letters)
+            sent += await self._send(targets.chunks, transaction.chunks)
+            # A refused batch fails only its own future: the commit would succeed without it.
+            results = await asyncio.gather(*(it.done for it in sent), return_exceptions=True)
+            for batch, result in zip(sent, results, strict=True):
+                self._raise_refused(batch, result)
             offset = OffsetAndMetadata(transaction.next_offset, "")
             await producer.send_offsets_to_transaction({targets.records: offset}, targets.group)
             await producer.commit_transaction()
@@ -158,34 +165,35 @@ class TransactionalProducer:
         closing = asyncio.ensure_future(producer.client.close())
         await asyncio.wait([closing], timeout=_DISCARD_TIMEOUT_S)
 
-    async def _send(self, target: TopicPartition, message: Message) -> Awaitable[Any]:
-        sent: Awaitable[Any] = await self._producer.send(
-            target.topic,
-            message.value,
-            message.key,
-            target.partition,
-            message.timestamp_ms,
-            list(message.headers),
-        )
+    async def _send(self, target: TopicPartition, messages: Sequence[Message]) -> list[_Sent]:
+        """Hand messages to the client in whole batches: one by one costs it 30 µs for each."""
+        sent: list[_Sent] = []
+        begun = 0
+        while begun < len(messages):
+            builder = self._producer.create_batch()
+            end = _fill(builder, messages, begun)
+            done = await self._producer.send_batch(
+                builder, target.topic, partition=target.partition
+            )
+            sent.append(_Sent(target, messages[begun:end], done))
+            begun = end
         return sent
 
-    def _raise_refused(self, chunks: Sequence[Message], results: list[Any]) -> None:
-        for number, result in enumerate(results):
-            if isinstance(result, MessageSizeTooLargeError):
-                raise self._too_large(chunks[number] if number < len(chunks) else None) from result
-            if isinstance(result, BaseException):
-                raise result
-
-    def _too_large(self, chunk: Message | None) -> ProcessorError:
-        if chunk is not None and chunk.lone_offset is not None:
-            return TooLargeError(chunk.lone_offset)
-        what = "the changelog or the dead-letter topic refuses a message"
-        if chunk is not None:
-            what = "the chunks topic refuses a chunk of several records"
-        return StateError(
-            f"{self._where}: {what} as too large; was its max.message.bytes lowered? Raise it well "
-            "above that of the records topic and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
-        )
+    def _raise_refused(self, batch: _Sent, result: object) -> None:
+        if isinstance(result, MessageSizeTooLargeError):
+            lone_offset = batch.messages[0].lone_offset
+            # Only what is too large by itself has a batch of its own.
+            if len(batch.messages) == 1 and lone_offset is not None:
+                raise TooLargeError(lone_offset) from result
+            message = (
+                f"{self._where}: topic {batch.target.topic} refuses {len(batch.messages)} messages "
+                "together, or one that it must take, as too large; was its max.message.bytes "
+                "lowered? Raise it well above that of the records topic and above "
+                "PROCESSOR_MAX_CHUNK_BYTES, and start again"
+            )
+            raise StateError(message) from result
+        if isinstance(result, BaseException):
+            raise result
 
     def _count_commit_requests(self) -> None:
         sender = self._producer._sender  # noqa: SLF001
@@ -196,3 +204,13 @@ class TransactionalProducer:
             await ask(result)
 
         sender._do_txn_commit = counted  # noqa: SLF001
+
+
+def _fill(builder: BatchBuilder, messages: Sequence[Message], begin: int) -> int:
+    """Add messages until the batch is full, one at least; return the index of the next."""
+    for index in range(begin, len(messages)):
+        key, value, headers, timestamp_ms, _ = messages[index]
+        added = builder.append(timestamp=timestamp_ms, key=key, value=value, headers=list(headers))
+        if added is None:
+            return index
+    return len(messages)
