@@ -8,8 +8,9 @@ their chunks closed and the mark is read in the same breath, so what is durable 
 replay starts always fit, however far the next batches have moved on while the commit is under way.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Final
 
 from processor.core.chunks import Chunk
@@ -21,12 +22,13 @@ from processor.counters import TokenCounter
 from processor.protocol.changelog import Counts, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter, session_of
 from processor.protocol.port import Batch, LogRecord, Transaction
-from processor.protocol.runs import grouped, log_times_ms
+from processor.protocol.runs import Columns, columns, grouped
 from processor.protocol.stage import Stage, Tally
 from processor.wire import ChunkEncoder
 
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
+_carried: Final = attrgetter("carried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,26 +217,25 @@ class PartitionState:
             raise StateError(message)
 
     def _feed_records(self, batch: Batch) -> None:
-        records = batch.records
-        times_ms = log_times_ms(records, batch.arrived_at_ms, self.sessions.log_time_ms)
+        log = columns(batch.records, batch.arrived_at_ms, self.sessions.log_time_ms)
         # An end stands between its session's records, so it is fed by itself.
         start = 0
-        for stop in [index for index, it in enumerate(records) if it.value is None]:
-            self._feed_stretch(records[start:stop], times_ms[start : stop + 1])
-            self._feed_end(records[stop], times_ms[stop + 1])
+        for stop in [index for index, value in enumerate(log.values) if value is None]:
+            self._feed_stretch(log.part(start, stop))
+            self._feed_end(log.records[stop], log.times_ms[stop + 1])
             start = stop + 1
-        self._feed_stretch(records[start:], times_ms[start:])
-        if records:
-            self._fingerprint = (records[-1].offset, records[-1].timestamp)
+        self._feed_stretch(log.part(start, len(log.records)) if start else log)
+        if log.records:
+            self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
 
-    def _feed_stretch(self, records: Sequence[LogRecord], times_ms: Sequence[int]) -> None:
-        runs, sessionless = grouped(records, times_ms, self._config.counter)
-        seen = self.seen
-        new = [it.carried for run in runs for it in run.records if (it.offset or 0) >= seen]
-        self._stage.carried.update(new)
+    def _feed_stretch(self, stretch: Columns) -> None:
+        runs, sessionless = grouped(stretch, self._config.counter)
+        read = chain.from_iterable(run.records for run in runs)
+        new = (it for it in read if (it.offset or 0) >= self.seen) if self.is_replaying else read
+        self._stage.carried.update(map(_carried, new))
         for record, error in sessionless:
             self._set_aside(record, error)
-        for chunk in self.sessions.feed(runs, times_ms[-1]):
+        for chunk in self.sessions.feed(runs, stretch.times_ms[-1]):
             self._stage_chunk(chunk)
 
     def _feed_end(self, record: LogRecord, at_ms: int) -> None:
