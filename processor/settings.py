@@ -116,6 +116,8 @@ class Settings(BaseSettings):
     """Records of a partition that a restart may have to read again."""
     session_timeout_s: PositiveSeconds = 10.0
     """Silence after which the consumer group takes a worker for dead."""
+    stuck_after_s: Seconds = 120.0
+    """End a worker when its event loop, or a partition that is behind, stood still; 0: never."""
     accept_policy_change: bool = False
     """Start although the stored state was made under another chunk policy."""
     create_topics: bool = True
