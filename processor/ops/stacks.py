@@ -2,18 +2,22 @@
 
 import asyncio
 import faulthandler
+import gc
 import os
 import threading
 import traceback
 from collections.abc import Iterator
-from types import FrameType
-from typing import Any, Final, NoReturn
+from types import AsyncGeneratorType, CoroutineType, FrameType, GeneratorType
+from typing import Final, NoReturn
 
 #: sysexits.h's EX_SOFTWARE, as for a state fault.
 _EXIT_CODE: Final = 70
 _STDERR: Final = 2
 #: Whoever reads our stderr may be what hangs.
 _LAST_WORDS_S: Final = 5.0
+_AWAITING: Final = (CoroutineType, AsyncGeneratorType, GeneratorType)
+#: Around a coroutine's ``__await__`` and a generator's step; only the collector sees into them.
+_WRAPPERS: Final = {"coroutine_wrapper", "async_generator_asend"}
 
 
 def exit_stuck(message: str, loop: asyncio.AbstractEventLoop) -> NoReturn:
@@ -44,14 +48,20 @@ def task_stacks(loop: asyncio.AbstractEventLoop) -> str:
     return "\n".join(texts)
 
 
-def _awaited(awaitable: Any) -> Iterator[FrameType]:  # noqa: ANN401 - coroutine, generator, future
-    """Yield the frames down the chain of awaits; ``Task.get_stack`` stops at the first.
-
-    Ends at what shows no frame: a future, or the step of an asynchronous generator.
-    """
-    while awaitable is not None:
-        frame = getattr(awaitable, "cr_frame", None) or getattr(awaitable, "gi_frame", None)
-        if frame is None:
+def _awaited(awaitable: object) -> Iterator[FrameType]:
+    """Yield the frames down the chain of awaits; ``Task.get_stack`` stops at the first."""
+    while True:
+        if type(awaitable).__name__ in _WRAPPERS:
+            inner = (it for it in gc.get_referents(awaitable) if isinstance(it, _AWAITING))
+            awaitable = next(inner, None)
+        if isinstance(awaitable, CoroutineType):
+            frame, awaitable = awaitable.cr_frame, awaitable.cr_await
+        elif isinstance(awaitable, AsyncGeneratorType):
+            frame, awaitable = awaitable.ag_frame, awaitable.ag_await
+        elif isinstance(awaitable, GeneratorType):
+            frame, awaitable = awaitable.gi_frame, awaitable.gi_yieldfrom
+        else:
             return
-        yield frame
-        awaitable = getattr(awaitable, "cr_await", None) or getattr(awaitable, "gi_yieldfrom", None)
+        # Gone when it has just ended: another thread may be asking.
+        if frame is not None:
+            yield frame

@@ -35,8 +35,25 @@ def test_task_is_shown_with_every_await_down_to_the_one_it_waits_for():
     async def innermost(event):
         await event.wait()
 
-    async def outermost(event):
+    async def generating(event):
         await innermost(event)
+        yield 1
+
+    async def iterating(event):
+        async for _ in generating(event):
+            pass
+
+    class Actor:
+        """As Faust wraps an agent's coroutine."""
+
+        def __init__(self, coroutine):
+            self.coroutine = coroutine
+
+        def __await__(self):
+            return self.coroutine.__await__()
+
+    async def outermost(event):
+        await Actor(iterating(event))
 
     async def story():
         event = asyncio.Event()
@@ -48,8 +65,8 @@ def test_task_is_shown_with_every_await_down_to_the_one_it_waits_for():
         return text
 
     (hanging,) = [it for it in asyncio.run(story()).split("Task ") if it.startswith("hanging:")]
-    names = [line.split(" in ")[1] for line in hanging.splitlines() if " in " in line]
-    assert names == ["outermost", "innermost", "wait"]
+    names = [line.split(" in ")[1] for line in hanging.splitlines() if ", line " in line]
+    assert names == ["outermost", "iterating", "generating", "innermost", "wait"]
 
 
 def test_process_that_hangs_ends_with_stacks_of_tasks_and_threads_and_the_message():
