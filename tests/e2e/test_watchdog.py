@@ -20,6 +20,8 @@ HELD_UP = "an open transaction holds a partition up"
 FAULTY = """
     import asyncio, sys, time
 
+    from aiokafka.consumer.group_coordinator import GroupCoordinator
+
     from processor.cli import main
     from processor.kafka.fetching import BatchFetcher
     from processor.protocol.partitions import Partitions
@@ -80,6 +82,14 @@ def test_consumer_that_dies_in_silence_ends_the_worker(deploy):
     app.send(some_lines(10, 32))
     assert worker.exit_code(within_s=30) == 70
     assert STUCK in worker.output().splitlines()[-1]
+
+
+def test_end_of_the_groups_coordination_ends_the_worker(deploy):
+    """Symptom: one line of log a second, and a worker that never joined its group again."""
+    app = deploy(partitions=1)
+    worker = start_faulty(app, "GroupCoordinator.ensure_active_group = lambda *_: 1 / 0")
+    assert worker.exit_code(within_s=30) == 70
+    assert "ZeroDivisionError" in worker.output().splitlines()[-1]
 
 
 def test_blocked_event_loop_ends_the_worker_with_its_stacks(deploy):
