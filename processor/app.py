@@ -3,8 +3,10 @@
 ``faust -A processor.app worker`` finds ``app`` here, made from the environment when asked for.
 """
 
+import asyncio
 import gc
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, cast
 
 import faust
@@ -17,12 +19,16 @@ from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.kafka import stream_reader
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
+from processor.kafka.connection import client_settings
 from processor.kafka.plug_points import check_plug_points
+from processor.kafka.reading import ends_of
 from processor.kafka.recovery import PartitionTables
 from processor.kafka.table import SessionTable
 from processor.kafka.topics import check_topics, create_topics
 from processor.kafka.transport import Transport
 from processor.metrics import Metrics, NoMetrics
+from processor.ops.stacks import exit_stuck
+from processor.ops.watchdog import LoopGuard, Watchdog
 from processor.protocol.partition import Partition
 from processor.protocol.partitions import Partitions
 from processor.protocol.state import ChunkerConfig
@@ -100,6 +106,23 @@ class ChunkerApp(faust.App):
         _tune_garbage_collection()
         await super().on_start()
         self.add_future(self.partitions.commit_forever())
+        self._watch()
+
+    def _watch(self) -> None:
+        """Have the process end rather than hang."""
+        settings, loop = self.settings, asyncio.get_running_loop()
+        if not settings.stuck_after_s:
+            return
+        client = client_settings(settings)
+        watchdog = Watchdog(
+            self.partitions,
+            partial(ends_of, client, settings.records_topic),
+            settings.stuck_after_s,
+            partial(exit_stuck, loop=loop),
+        )
+        guard = LoopGuard(settings.stuck_after_s, partial(exit_stuck, loop=loop))
+        self.add_future(watchdog.watch_forever())
+        self.add_future(guard.tick_forever())
 
     async def on_stop(self) -> None:
         """Commit what is staged and stop; Faust does not call the revoke hook on SIGTERM."""

@@ -82,7 +82,7 @@ class Settings(BaseSettings):
     ssl_key_location: Path | None = None
     """PEM file of the client's key, for mutual TLS."""
     group_instance_id: KafkaName | None = None
-    """Static member id of this worker in the consumer group."""
+    """Id of this worker in the group, the same after a restart, which then moves no partition."""
     auto_offset_reset: Literal["earliest", "latest"] = "earliest"
     """Where the very first start of an app reads from."""
 
@@ -115,7 +115,9 @@ class Settings(BaseSettings):
     max_replay_records: Count = 200_000
     """Records of a partition that a restart may have to read again."""
     session_timeout_s: PositiveSeconds = 10.0
-    """Silence after which the consumer group takes a worker for dead."""
+    """Silence after which the group takes a worker for dead; a restart by id must be quicker."""
+    stuck_after_s: Seconds = 120.0
+    """End a worker when its event loop, or a partition that is behind, stood still; 0: never."""
     accept_policy_change: bool = False
     """Start although the stored state was made under another chunk policy."""
     create_topics: bool = True

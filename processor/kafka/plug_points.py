@@ -38,7 +38,7 @@ PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
     Fetcher: ("_create_fetch_waiter", "_notify", "_update_fetch_positions", "_proc_fetch_request"),
     FetchResult: ("check_assignment", "_update_position"),
     PartitionRecords: ("_consume_aborted_up_to", "_contains_abort_marker"),
-    GroupCoordinator: ("_do_heartbeat", "need_rejoin"),
+    GroupCoordinator: ("_do_heartbeat", "need_rejoin", "_send_req"),
     Sender: ("_do_txn_commit", "sender_task"),
     AIOKafkaConnection: ("connect", "_read"),
     StreamReader: ("feed_data", "readexactly", "_wait_for_data", "_wakeup_waiter"),

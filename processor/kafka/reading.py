@@ -1,9 +1,9 @@
 """Reading partitions without a group: the changelog, single records, both topics of a proof."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
@@ -19,18 +19,27 @@ _HANGING_S: Final = 70.0
 _FETCH_BYTES: Final = 4 << 20
 
 
+class Ends(NamedTuple):
+    """Where a partition ends: for a read_committed reader (last stable offset), and altogether."""
+
+    stable: int
+    high: int
+
+
 @asynccontextmanager
 async def partition_reader(
-    client: dict[str, Any], *partitions: TopicPartition
+    client: dict[str, Any],
+    *partitions: TopicPartition,
+    isolation_level: Literal["read_committed", "read_uncommitted"] = "read_committed",
 ) -> AsyncIterator[AIOKafkaConsumer]:
-    """Yield a started consumer of committed records, assigned to ``partitions``.
+    """Yield a started consumer, assigned to ``partitions``.
 
     Raises:
         UnreachableError: The broker does not answer.
     """
     reader = AIOKafkaConsumer(
         **client,
-        isolation_level="read_committed",
+        isolation_level=isolation_level,
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         max_partition_fetch_bytes=_FETCH_BYTES,
@@ -77,6 +86,21 @@ async def read_to_end(
                 "find-hanging` and abort it"
             )
             raise StateError(message)
+
+
+async def ends_of(client: dict[str, Any], topic: str, numbers: Iterable[int]) -> dict[int, Ends]:
+    """Ask the broker, over a connection of its own, where partitions end now.
+
+    Raises:
+        UnreachableError: It does not answer, not for each of them.
+    """
+    places = [TopicPartition(topic, it) for it in numbers]
+    async with partition_reader(client, *places) as reader:
+        stable = await reader.end_offsets(places)
+    # After the stable one, so that it is never below.
+    async with partition_reader(client, *places, isolation_level="read_uncommitted") as reader:
+        high = await reader.end_offsets(places)
+    return {it.partition: Ends(stable[it], high[it]) for it in places}
 
 
 async def timestamp_of(

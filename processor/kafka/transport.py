@@ -32,6 +32,7 @@ from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER, client_settings
 from processor.kafka.fetching import BatchConsumer
+from processor.kafka.static_member import StaticMember
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
 from processor.settings import Settings
@@ -97,11 +98,14 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, *_: object) -> BatchConsumer:
         settings = self.app.settings
-        return BatchConsumer(
-            clock=self.app.clock,
-            grace_ms=round(settings.clock_grace_s * 1000),
+        arguments = {
+            "clock": self.app.clock,
+            "grace_ms": round(settings.clock_grace_s * 1000),
             **consumer_settings(settings),
-        )
+        }
+        if settings.group_instance_id is None:
+            return BatchConsumer(**arguments)
+        return StaticMember(on_fenced=self.app.end, **arguments)
 
     async def call_thread(self, fun: Callable[..., Any], *args: Any, **arguments: Any) -> Any:  # noqa: ANN401
         """Call it: there is no other thread."""
@@ -197,10 +201,16 @@ class Consumer(faust_aiokafka.Consumer):
         """Take up what the coordinator reports: until then aiokafka stays out of the group."""
         while not self.should_stop:
             await self.sleep(_MEMBERSHIP_INTERVAL_S)
+            coordinator = self._raw()._coordinator  # noqa: SLF001
             try:
-                self._raw()._coordinator.check_errors()  # noqa: SLF001
+                coordinator.check_errors()
             except KafkaError as error:
-                self._take_refusal(error)
+                if coordinator._coordination_task.done():  # noqa: SLF001
+                    # Nobody would ever join again, while heartbeats and fetches might go on.
+                    message = f"group {self.app.settings.app_id}: {error}; start again, report this"
+                    self.app.end(StateError(message))
+                else:
+                    self._take_refusal(error)
 
     def _take_refusal(self, error: KafkaError) -> None:
         settings = self.app.settings

@@ -59,10 +59,17 @@ class Partitions:
         self._openings: dict[int, asyncio.Task[None]] = {}
         self._is_current: Callable[[], bool] = lambda: False
         self._is_closed = False
+        self._is_assigning = False
         self._slots = asyncio.Semaphore(_MAX_OPENINGS)
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._partitions.values())
+
+    def flowing(self) -> list[Partition]:
+        """Return the partitions that records flow to: no record comes while one is yet to open."""
+        if self._is_assigning:
+            return []
+        return [it for it in self if it.phase is Phase.READY]
 
     async def assign(self, numbers: set[int], is_current: Callable[[], bool]) -> None:
         """Make these partitions, and no others, ready; those held are resumed.
@@ -75,10 +82,14 @@ class Partitions:
         self._is_current = is_current
         gone = [self._partitions.pop(it) for it in list(self._partitions) if it not in numbers]
         await asyncio.gather(*(it.close() for it in gone))
-        for number in sorted(numbers):
-            partition = self._partitions.setdefault(number, self._make(number))
-            self._start_opening(partition)
-        await asyncio.gather(*self._openings.values(), return_exceptions=True)
+        self._is_assigning = True
+        try:
+            for number in sorted(numbers):
+                partition = self._partitions.setdefault(number, self._make(number))
+                self._start_opening(partition)
+            await asyncio.gather(*self._openings.values(), return_exceptions=True)
+        finally:
+            self._is_assigning = False
 
     async def revoke(self, timeout_s: float) -> None:
         """Hold every partition until the group says who has it; bounded by ``timeout_s``."""

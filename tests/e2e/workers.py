@@ -13,7 +13,7 @@ from pathlib import Path
 from aiokafka.errors import KafkaError
 
 from processor.kafka.topics import create_topics
-from processor.settings import Settings
+from processor.settings import Settings, env_name
 from tests.e2e import asking, producing
 from tests.e2e.log_reading import end_offsets, read_log
 from tests.e2e.oracle import judge
@@ -136,10 +136,7 @@ class Deployment:
                 "PROCESSOR_CHUNKS_TOPIC": self.chunks,
                 "PROCESSOR_DEAD_LETTER_TOPIC": self.topics.dead_letter_topic,
             }
-            | {
-                f"PROCESSOR_{name.upper()}": str(value)
-                for name, value in (self._settings | settings).items()
-            }
+            | {env_name(name): str(value) for name, value in (self._settings | settings).items()}
         )
 
     def kill(self, worker):
