@@ -1,6 +1,7 @@
 """``python -m tests.chaos SECONDS SEED [BROKERS]``: break everything, then judge; see driver.py."""
 
 import asyncio
+import logging
 import shutil
 import sys
 import tempfile
@@ -13,6 +14,8 @@ from tests.chaos.schedule import draw
 def main(seconds: int = 180, seed: int = 0, brokers: int = 1) -> int:
     """Play one run, show how it goes, and return the exit code."""
     folder = Path(tempfile.mkdtemp(prefix="processor-chaos-"))
+    # Our own producers and samplers lose their brokers too; that is what the run is about.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     schedule = draw(seconds, seed, brokers=brokers)
     _say(f"make chaos SECONDS={seconds} SEED={seed} BROKERS={brokers}; logs in {folder}")
     _say("\n".join(f"  planned {fault}" for fault in schedule))

@@ -6,11 +6,11 @@ Everything shares one event loop, which the proxies need free: what blocks goes 
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from processor.demo.local_broker import HOST
 from processor.kafka.topics import create_topics
@@ -106,9 +106,7 @@ async def _scene(brokers: int, folder: Path, say: Callable[[str], None]) -> Asyn
             clock_grace_s=_GRACE_S,
         )
         stack.callback(_kill_all, app)
-        await create_topics(
-            app.topics, partitions=_PARTITIONS, replication=min(brokers, _COPIES)
-        )
+        await create_topics(app.topics, partitions=_PARTITIONS, replication=min(brokers, _COPIES))
         crew = Crew(app, {slot: _addresses(proxies[slot]) for slot in range(SLOTS)})
         for slot in range(WORKERS):
             crew.start(slot)
@@ -127,7 +125,7 @@ def _kill_all(app: Deployment) -> None:
 
 
 @asynccontextmanager
-async def _in_background(*work: object) -> AsyncIterator[None]:
+async def _in_background(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run these until the block ends; a failure of theirs ends it."""
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(it) for it in work]
@@ -171,9 +169,8 @@ async def _judged(scene: Scene, failures: list[str]) -> tuple[Verdict | None, st
         )
     except TimeoutError as error:
         failures.append(f"the oracle: {error}")
-    verify = subprocess.run
     done = await asyncio.to_thread(
-        verify,
+        subprocess.run,
         [sys.executable, "-m", "processor", "verify", "--app-id", app.topics.app_id],
         env=app.environment(),
         cwd=app.folder,

@@ -6,12 +6,15 @@ a retransmission does, and so does the end of a connection that its client has g
 
 import asyncio
 import contextlib
-from typing import Final, Literal
+import socket
+import struct
+from typing import Final, Literal, Self
 
 from processor.demo.local_broker import HOST
 
 Break = Literal["cut", "deafness", "reset"]
 _READ_BYTES: Final = 1 << 16
+_RESET: Final = struct.pack("ii", 1, 0)
 
 
 class Proxy:
@@ -30,7 +33,7 @@ class Proxy:
         self.port = 0
         self.mend()
 
-    async def __aenter__(self) -> "Proxy":
+    async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, HOST, 0)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -63,7 +66,7 @@ class Proxy:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = asyncio.current_task()
         if connection is None or self._is_refusing:
-            writer.transport.abort()
+            self._drop(writer)
             return
         self._connections.add(connection)
         try:
@@ -72,7 +75,7 @@ class Proxy:
             pass  # by _reset, which awaits it; asyncio's server would log it as a failure
         finally:
             self._connections.discard(connection)
-            writer.transport.abort()
+            self._drop(writer)
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -84,7 +87,14 @@ class Proxy:
                 both.create_task(_pass_on(reader, asks, self._may_ask))
                 both.create_task(_pass_on(answers, writer, self._may_answer))
         finally:
-            asks.transport.abort()
+            self._drop(asks)
+
+    def _drop(self, writer: asyncio.StreamWriter) -> None:
+        if self._is_refusing:
+            # Without this it would be a polite end of the stream.
+            plug: socket.socket = writer.get_extra_info("socket")
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        writer.transport.abort()
 
 
 async def _pass_on(

@@ -42,10 +42,10 @@ def _table(takeovers: Mapping[str, Spread]) -> list[str]:
     for kind, spread in sorted(takeovers.items()):
         times = [spread.min_s, spread.median_s, spread.max_s]
         shown = "  ".join("     -" if math.isnan(it) else f"{it:4.1f} s" for it in times)
-        missed = spread.count - spread.measured
+        missed = spread.faults - spread.measured
         note = f"   (and {missed} without an end)" if missed else ""
-        rows.append(f"{kind:14} {spread.count:5}   {shown}{note}")
-    total = sum(spread.count for spread in takeovers.values())
+        rows.append(f"{kind:14} {spread.faults:5}   {shown}{note}")
+    total = sum(spread.faults for spread in takeovers.values())
     return [*rows, f"{'all':14} {total:5}"]
 
 

@@ -78,7 +78,8 @@ def draw(seconds: float, seed: int, *, brokers: int = 1) -> list[Fault]:
     rng = random.Random(f"faults {seed} {brokers}")  # noqa: S311 - chance, nothing secret
     free_at = dict.fromkeys(range(SLOTS), 0.0)
     broker_free_at = 0.0
-    faults, at_s = [], _FIRST_S
+    faults: list[Fault] = []
+    at_s = _FIRST_S
     for kind in _cards(rng):
         slots = range(WORKERS, SLOTS) if kind == "worker join" else range(WORKERS)
         for_s = round(rng.uniform(*rng.choice(_FOR_S[kind])), 1)

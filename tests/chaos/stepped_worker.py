@@ -38,7 +38,7 @@ def step_with_signals() -> None:
     stepped = SteppedTime()
     for number in (FORWARD, BACK):
         signal.signal(number, stepped.on_signal)
-    processor.clock.time = SimpleNamespace(time_ns=stepped.time_ns)
+    vars(processor.clock)["time"] = SimpleNamespace(time_ns=stepped.time_ns)
     sys.stderr.write(f"{READY}\n")
 
 

@@ -19,7 +19,7 @@ class Sample:
 class Spread(NamedTuple):
     """Of the takeovers after faults of one kind, in seconds."""
 
-    count: int
+    faults: int
     measured: int
     min_s: float
     median_s: float
@@ -45,9 +45,7 @@ def takeover_s(samples: Iterable[Sample], fault_at: float) -> float | None:
     return None
 
 
-def spreads(
-    faults: Iterable[tuple[str, float]], samples: Sequence[Sample]
-) -> dict[str, Spread]:
+def spreads(faults: Iterable[tuple[str, float]], samples: Sequence[Sample]) -> dict[str, Spread]:
     """Sum up takeovers by kind of fault; times are NaN for a kind of which none was measured.
 
     Args:

@@ -43,7 +43,8 @@ class Watch:
         offsets = await _answer(self._app.committed)
         if ends is None or offsets is None:
             return None
-        return sum(end - max(offsets[at], 0) for at, end in ends.items())
+        lag: int = sum(end - max(offsets[at], 0) for at, end in ends.items())
+        return lag
 
 
 async def _answer(ask: Callable[[], Awaitable[_Answer]]) -> _Answer | None:
