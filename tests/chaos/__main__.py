@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +15,8 @@ from tests.chaos.schedule import draw
 def main(seconds: int = 180, seed: int = 0, brokers: int = 1) -> int:
     """Play one run, show how it goes, and return the exit code."""
     folder = Path(tempfile.mkdtemp(prefix="processor-chaos-"))
+    # However we are ended, the workers end too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Our own producers and samplers lose their brokers too; that is what the run is about.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     schedule = draw(seconds, seed, brokers=brokers)

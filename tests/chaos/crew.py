@@ -89,6 +89,9 @@ class Crew:
             self.exits["1, stopped without a broker"] += 1
         elif status == 0:
             self.exits["0, stopped by us"] += 1
+        elif status == -signal.SIGTERM and _STARTED not in worker.output():
+            # Python was still importing, so that the signal did what it does to any process.
+            self.exits["-15, stopped before it had begun"] += 1
         else:
             self._blame(slot, worker, f"{status} when stopped")
 
