@@ -4,8 +4,6 @@ Everything shares one event loop, which the proxies need free: what blocks goes 
 """
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from processor.kafka.topics import create_topics
 from tests.chaos import cluster
 from tests.chaos.crew import Crew
 from tests.chaos.faults import Injector
+from tests.chaos.judging import judged
 from tests.chaos.proxy import Proxy
 from tests.chaos.report import Outcome
 from tests.chaos.schedule import SLOTS, WORKERS, draw
@@ -24,8 +23,6 @@ from tests.chaos.shapes import BUDGET, IDLE_S
 from tests.chaos.takeovers import spreads
 from tests.chaos.traffic import Traffic
 from tests.chaos.watch import Watch
-from tests.e2e.oracle import judge
-from tests.e2e.verdict import Verdict
 from tests.e2e.workers import Deployment
 
 _PARTITIONS: Final = 6
@@ -35,7 +32,6 @@ _LOOK_EVERY_S: Final = 0.5
 _LAG_EVERY_S: Final = 10.0
 _READY_WITHIN_S: Final = 60.0
 _CAUGHT_UP_WITHIN_S: Final = 150.0
-_VERIFIED_WITHIN_S: Final = 300.0
 
 
 @dataclass(frozen=True)
@@ -73,15 +69,14 @@ async def play(
         await asyncio.gather(
             *(asyncio.to_thread(scene.crew.stop, slot) for slot in scene.crew.present())
         )
-        verdict, proof = await _judged(scene, failures)
+        judgement = await judged(scene.app, max_tokens=BUDGET)
         came = [(fault.kind, at) for fault, at in scene.injector.injected]
         return Outcome(
             f"seed {seed}, {seconds:g} s, {brokers} broker(s), {_PARTITIONS} partitions",
             spreads(came, scene.watch.samples),
             scene.crew.exits,
             traffic.counts,
-            verdict,
-            proof,
+            judgement,
             [*scene.crew.failures, *failures],
         )
 
@@ -157,28 +152,3 @@ async def _catch_up(scene: Scene) -> list[str]:
             return [f"lag {lag} is left after {_CAUGHT_UP_WITHIN_S:g} s; {tails}"]
         await asyncio.sleep(_LOOK_EVERY_S)
     return []
-
-
-async def _judged(scene: Scene, failures: list[str]) -> tuple[Verdict | None, str]:
-    """Let the oracle and ``processor verify`` judge; add to ``failures`` what they can't."""
-    app, verdict = scene.app, None
-    dead_letters = app.topics.dead_letter_topic
-    try:
-        verdict = await judge(
-            app.bootstrap, app.records, app.chunks, dead_letters, max_tokens=BUDGET
-        )
-    except TimeoutError as error:
-        failures.append(f"the oracle: {error}")
-    done = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "processor", "verify", "--app-id", app.topics.app_id],
-        env=app.environment(),
-        cwd=app.folder,
-        capture_output=True,
-        text=True,
-        timeout=_VERIFIED_WITHIN_S,
-        check=False,
-    )
-    if done.returncode:
-        failures.append(f"processor verify ended with {done.returncode}; {done.stderr.strip()}")
-    return verdict, done.stdout.strip()

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tests.chaos.judging import Judgement
 from tests.chaos.takeovers import Spread
-from tests.e2e.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -17,20 +17,19 @@ class Outcome:
     takeovers: Mapping[str, Spread]
     exits: Counter[str]
     traffic: Counter[str]
-    verdict: Verdict | None
-    """The oracle's; ``None`` when it could not read the topics."""
-    proof: str
-    """What ``processor verify`` said; its exit code is among the failures if it is not 0."""
+    judgement: Judgement
     failures: Sequence[str]
 
     @property
     def ok(self) -> bool:
-        return self.verdict is not None and self.verdict.ok and not self.failures
+        return self.judgement.ok and not self.failures
 
     def __str__(self) -> str:
         lines = [self.title, "", *_table(self.takeovers), ""]
         lines += [f"workers ended: {_listed(self.exits)}", f"producers: {_listed(self.traffic)}"]
-        lines += [f"oracle: {self.verdict}", f"processor verify: {self.proof}"]
+        lines.append(f"chunks closed for: {_listed(self.judgement.closed)}")
+        lines.append(f"oracle: {self.judgement.verdict}")
+        lines.append(f"processor verify: {self.judgement.proof}")
         lines += [f"FAILURE: {failure}" for failure in self.failures]
         lines.append("no promise broken" if self.ok else "SOMETHING IS WRONG")
         return "\n".join(lines)

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tests.chaos.judging import Judgement
 from tests.chaos.report import Outcome
 from tests.chaos.takeovers import Spread
 from tests.e2e.log_reading import Message
@@ -17,10 +18,11 @@ def as_read(messages):
     return [Message(0, it.offset, it.timestamp, it.key, it.value, it.headers) for it in messages]
 
 
-def outcome(chunks, *failures):
+def outcome(chunks, *failures, is_proven=True):
     verdict = judge_logs(as_read(LOG), as_read(chunks), [], max_tokens=POLICY.max_tokens)
+    judgement = Judgement(verdict, "as verify says", is_proven)
     kills = {"worker kill": Spread(2, 1, 1.5, 1.5, 1.5)}
-    return Outcome("seed 0", kills, Counter({"0": 3}), Counter(), verdict, "clean", failures)
+    return Outcome("seed 0", kills, Counter({"0": 3}), Counter(), judgement, failures)
 
 
 def test_sound_run_is_well():
@@ -50,5 +52,5 @@ def test_worker_that_ended_by_itself_is_a_failure_though_no_promise_was_broken()
     assert "FAILURE: worker 1 ended with 70" in str(ended)
 
 
-def test_topics_that_could_not_be_read_are_a_failure():
-    assert not Outcome("seed 0", {}, Counter(), Counter(), None, "", []).ok
+def test_fault_that_verify_alone_finds_is_a_failure():
+    assert not outcome(chunks_of(LOG), is_proven=False).ok
