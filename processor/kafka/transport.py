@@ -197,10 +197,17 @@ class Consumer(faust_aiokafka.Consumer):
         """Take up what the coordinator reports: until then aiokafka stays out of the group."""
         while not self.should_stop:
             await self.sleep(_MEMBERSHIP_INTERVAL_S)
-            try:
-                self._raw()._coordinator.check_errors()  # noqa: SLF001
-            except KafkaError as error:
-                self._take_refusal(error)
+            self.check_membership()
+
+    def check_membership(self) -> None:
+        """End the process if the coordinator refuses us for good."""
+        coordinator = self._raw()._coordinator  # noqa: SLF001
+        if coordinator is None:
+            return  # not started yet: it waits for a broker's answer
+        try:
+            coordinator.check_errors()
+        except KafkaError as error:
+            self._take_refusal(error)
 
     def _take_refusal(self, error: KafkaError) -> None:
         settings = self.app.settings

@@ -119,7 +119,9 @@ async def _client(bootstrap: str, **how: Any) -> AsyncIterator[AIOKafkaProducer]
         yield client
     finally:
         client._closed = True  # noqa: SLF001 - what stop() does after its flush
+        ending = [asyncio.ensure_future(client.client.close())]
         sender = client._sender.sender_task  # noqa: SLF001
         if sender is not None:
             sender.cancel()
-        await asyncio.wait([asyncio.ensure_future(client.client.close())], timeout=2)
+            ending.append(sender)
+        await asyncio.wait(ending, timeout=2)
