@@ -36,7 +36,7 @@ class Outcome:
 
 
 def _table(takeovers: Mapping[str, Spread]) -> list[str]:
-    head = f"{'fault':14} {'count':>5}   until all partitions moved on: min, median, max"
+    head = f"{'fault':14} {'count':>5}   until all partitions moved on, whatever else broke: min, median, max"
     rows = [head]
     for kind, spread in sorted(takeovers.items()):
         times = [spread.min_s, spread.median_s, spread.max_s]

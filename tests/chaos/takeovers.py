@@ -39,7 +39,7 @@ def takeover_s(samples: Iterable[Sample], fault_at: float) -> float | None:
         return None
     still = set(stood.offsets)
     for sample in later:
-        still -= {at for at in still if sample.offsets.get(at, -1) > stood.offsets[at]}
+        still -= {at for at in still if sample.offsets[at] > stood.offsets[at]}
         if not still:
             return sample.answered_at - fault_at
     return None

@@ -30,10 +30,6 @@ def test_takeover_that_does_not_end_is_not_measured():
     assert takeover_s(seen, 12) is None
 
 
-def test_first_offset_of_a_group_is_progress():
-    assert takeover_s(samples((1, -1, -1), (2, 0, 0)), 0) is not None
-
-
 def test_spreads_are_of_each_kind_and_count_what_has_no_end():
     seen = samples((10, 1, 1), (11, 2, 2), (20, 2, 2), (23, 3, 3), (30, 3, 3))
     found = spreads([("kill", 10), ("kill", 20), ("kill", 29), ("join", 29)], seen)
