@@ -129,7 +129,9 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
             batches = fetcher.take(partitions)
             if not batches:
                 await fetcher.wait(timeout or 0.0)
-                batches = fetcher.take(partitions)
+                # A partition that has been sought since the flow stopped is not sought again
+                # before it goes on: what is taken now and then dropped would be lost to it.
+                batches = fetcher.take(partitions) if self.consumer.flow_active else []
         topic = self.app.settings.records_topic
         return {TP(topic, it.partition): [it] for it in batches}
 
@@ -147,8 +149,8 @@ class Consumer(faust_aiokafka.Consumer):
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
         """Yield one message per fetched batch; what is left over a rebalance is dropped.
 
-        Dropping is safe: whenever the flow stops, every partition is sought to its own
-        position before it goes on, and batches of an older incarnation are refused anyway.
+        Dropping is safe: nothing is taken while the flow is stopped, every partition is sought
+        to its own position before it goes on, and batches of an older incarnation are refused.
         """
         try:
             batches, _ = await self._wait_next_records(timeout)

@@ -36,8 +36,8 @@ class Outcome:
 
 
 def _table(takeovers: Mapping[str, Spread]) -> list[str]:
-    head = f"{'fault':14} {'count':>5}   until all partitions moved on, whatever else broke: min, median, max"
-    rows = [head]
+    measured = "until all partitions moved on, whatever else broke: min, median, max"
+    rows = [f"{'fault':14} {'count':>5}   {measured}"]
     for kind, spread in sorted(takeovers.items()):
         times = [spread.min_s, spread.median_s, spread.max_s]
         shown = "  ".join("     -" if math.isnan(it) else f"{it:4.1f} s" for it in times)
