@@ -2,9 +2,10 @@
 
 import signal
 import sys
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,15 +44,23 @@ class Crew:
     Args:
         deployment: Their app and their settings.
         bootstraps: Of each slot, the brokers' addresses through its proxies.
+        command: What a worker is.
 
     Attributes:
         exits: How often a worker ended how.
         failures: What should not have been, with the end of the worker's log.
     """
 
-    def __init__(self, deployment: Deployment, bootstraps: Mapping[int, str]) -> None:
-        self._deployment, self._bootstraps = deployment, bootstraps
+    def __init__(
+        self,
+        deployment: Deployment,
+        bootstraps: Mapping[int, str],
+        command: Sequence[str] = _COMMAND,
+    ) -> None:
+        self._deployment, self._bootstraps, self._command = deployment, bootstraps, command
         self._slots = {slot: _Slot() for slot in bootstraps}
+        # The loop looks after all, and so does each fault's thread before it begins.
+        self._looking = threading.Lock()
         self.exits: Counter[str] = Counter()
         self.failures: list[str] = []
 
@@ -61,7 +70,7 @@ class Crew:
         environment["KAFKA_BOOTSTRAP_SERVERS"] = self._bootstraps[slot]
         at = self._slots[slot]
         at.started_at = time.monotonic()
-        at.worker = Worker(_COMMAND, environment, self._deployment.folder)
+        at.worker = Worker(self._command, environment, self._deployment.folder)
         self._deployment.workers.append(at.worker)
 
     def kill(self, slot: int) -> None:
@@ -107,17 +116,12 @@ class Crew:
 
     def look_after(self) -> None:
         """Replace the workers that ended by themselves."""
-        for slot, at in self._slots.items():
-            worker = at.worker
-            if worker is None or not worker.is_wanted or worker.is_running():
-                continue
-            status = worker.exit_code(within_s=1)
-            is_early = status == _UNREACHABLE and _STARTED not in worker.output()
-            if is_early and at.had_outage():
-                self.exits["69, no broker at the start"] += 1
-            else:
-                self._blame(slot, worker, f"{status} by itself")
-            self.start(slot)
+        with self._looking:
+            for slot, at in self._slots.items():
+                worker = at.worker
+                if worker is not None and worker.is_wanted and not worker.is_running():
+                    self._note_end(slot, worker)
+                    self.start(slot)
 
     def outage_begins(self, slots: Iterable[int]) -> None:
         for slot in slots:
@@ -147,6 +151,14 @@ class Crew:
         worker.is_wanted = False
         self._slots[slot].worker = None
         return worker
+
+    def _note_end(self, slot: int, worker: Worker) -> None:
+        status = worker.exit_code(within_s=1)
+        is_early = status == _UNREACHABLE and _STARTED not in worker.output()
+        if is_early and self._slots[slot].had_outage():
+            self.exits["69, no broker at the start"] += 1
+        else:
+            self._blame(slot, worker, f"{status} by itself")
 
     def _blame(self, slot: int, worker: Worker, status: str) -> None:
         self.exits[status] += 1

@@ -62,7 +62,9 @@ async def play(
         traffic = Traffic(scene.app.bootstrap, scene.app.records, seed, partitions=_PARTITIONS)
         started_at = asyncio.get_running_loop().time()
         async with _in_background(scene.watch.sample_forever(), _look_after(scene, started_at)):
-            await asyncio.gather(traffic.flow(seconds), scene.injector.inject(schedule))
+            async with asyncio.TaskGroup() as both:
+                both.create_task(traffic.flow(seconds))
+                both.create_task(scene.injector.inject(schedule))
             say("all is mended and nothing more is said; catching up")
             await traffic.end_sessions()
             failures = await _catch_up(scene)
