@@ -147,9 +147,7 @@ class Crew:
 
     def _take(self, slot: int) -> Worker:
         worker = self._running(slot)
-        # From here on its end is wanted, and nobody looks after it.
-        worker.is_wanted = False
-        self._slots[slot].worker = None
+        self._slots[slot].worker = None  # from here on nobody looks after it
         return worker
 
     def _note_end(self, slot: int, worker: Worker) -> None:
