@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint types unit simulate e2e test bench up down
+.PHONY: help setup demo fmt lint types unit simulate e2e chaos test bench up down
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,13 +37,16 @@ types: setup ## Check types
 	$(BIN)/mypy
 
 unit: setup ## Run the tests that need no broker, in seconds
-	$(BIN)/pytest $(wildcard tests/unit tests/property tests/simulation)
+	$(BIN)/pytest $(wildcard tests/unit tests/property tests/simulation tests/chaos)
 
 simulate: setup ## Play more histories of the partition protocol; HISTORIES=10000 SEED=0
 	$(BIN)/python -m tests.simulation $(or $(HISTORIES),10000) $(or $(SEED),0)
 
 e2e: setup ## Run the tests on a real broker, found or started
 	$(BIN)/pytest tests/e2e
+
+chaos: setup ## Break workers, network and brokers under load; SECONDS=180 SEED=0 BROKERS=1|3
+	$(BIN)/python -m tests.chaos $(or $(SECONDS),180) $(or $(SEED),0) $(or $(BROKERS),1)
 
 # One after the other, even under -j: pytest's closing lines come last.
 test: setup ## Run everything

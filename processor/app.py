@@ -19,7 +19,7 @@ from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.kafka import stream_reader
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
-from processor.kafka.connection import client_settings
+from processor.kafka.connection import broker_errors, client_settings
 from processor.kafka.plug_points import check_plug_points
 from processor.kafka.reading import ends_of
 from processor.kafka.recovery import PartitionTables
@@ -81,6 +81,20 @@ class ChunkerApp(faust.App):
     def _create_directories(self) -> None:
         """Make none: nothing is kept on disk."""
 
+    async def start(self) -> None:
+        """Start everything.
+
+        Raises:
+            ConfigError: See ``on_first_start``.
+            UnreachableError: No broker answers, to us or to one of Faust's own clients.
+        """
+        try:
+            with broker_errors(self.settings):
+                await super().start()
+        except ProcessorError as error:
+            self.fatal = self.fatal or error
+            raise
+
     async def on_first_start(self) -> None:
         """Create the topics that are missing, if allowed, and check all.
 
@@ -88,13 +102,9 @@ class ChunkerApp(faust.App):
             ConfigError: Something is wrong with them; the message says what to run.
             UnreachableError: No broker answers.
         """
-        try:
-            if self.settings.create_topics:
-                await create_topics(self.settings)
-            records = await check_topics(self.settings)
-        except ProcessorError as error:
-            self.fatal = error
-            raise
+        if self.settings.create_topics:
+            await create_topics(self.settings)
+        records = await check_topics(self.settings)
         if records.retention_ms > 0:
             self._config = replace(
                 self._config, max_replay_ms=records.retention_ms // _RETENTION_SHARE

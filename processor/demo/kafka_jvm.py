@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -43,13 +44,18 @@ log.cleaner.dedupe.buffer.size=8388608
 """
 
 
-def start_jvm(data_dir: Path | None = None, port: int | None = None) -> LocalBroker:
+def start_jvm(
+    data_dir: Path | None = None,
+    port: int | None = None,
+    overrides: Mapping[str, str] | None = None,
+) -> LocalBroker:
     """Start Apache Kafka on the JVM: KRaft, one node.
 
     Args:
         data_dir: Where it keeps everything, made if missing; by default a temporary folder that
             ``stop`` removes.
         port: Where clients connect; by default a free one.
+        overrides: Properties of the broker on top of ours, such as more listeners.
 
     Raises:
         ConfigError: Java or Maven is missing, or Maven or the formatting of the data failed.
@@ -64,11 +70,12 @@ def start_jvm(data_dir: Path | None = None, port: int | None = None) -> LocalBro
     free_port, controller_port = free_ports(2)
     port = free_port if port is None else port
     properties = home / "server.properties"
-    properties.write_text(
-        _SERVER_PROPERTIES.format(
-            host=HOST, port=port, controller_port=controller_port, data_dir=home
-        )
+    text = _SERVER_PROPERTIES.format(
+        host=HOST, port=port, controller_port=controller_port, data_dir=home
     )
+    # Of a property that stands twice Java takes the last.
+    text += "".join(f"{name}={value}\n" for name, value in (overrides or {}).items())
+    properties.write_text(text)
     run = [java, "-Xmx768m", f"-Dlog4j2.configurationFile={KAFKA_FILES / 'log4j2.yaml'}"]
     run += ["-cp", f"{jars}/*"]
     broker = LocalBroker(

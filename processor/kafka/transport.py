@@ -133,7 +133,9 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
             batches = fetcher.take(partitions)
             if not batches:
                 await fetcher.wait(timeout or 0.0)
-                batches = fetcher.take(partitions)
+                # A partition that has been sought since the flow stopped is not sought again
+                # before it goes on: what is taken now and then dropped would be lost to it.
+                batches = fetcher.take(partitions) if self.consumer.flow_active else []
         topic = self.app.settings.records_topic
         return {TP(topic, it.partition): [it] for it in batches}
 
@@ -151,8 +153,8 @@ class Consumer(faust_aiokafka.Consumer):
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, ConsumerMessage]]:  # noqa: ASYNC109
         """Yield one message per fetched batch; what is left over a rebalance is dropped.
 
-        Dropping is safe: whenever the flow stops, every partition is sought to its own
-        position before it goes on, and batches of an older incarnation are refused anyway.
+        Dropping is safe: nothing is taken while the flow is stopped, every partition is sought
+        to its own position before it goes on, and batches of an older incarnation are refused.
         """
         try:
             batches, _ = await self._wait_next_records(timeout)
@@ -201,16 +203,22 @@ class Consumer(faust_aiokafka.Consumer):
         """Take up what the coordinator reports: until then aiokafka stays out of the group."""
         while not self.should_stop:
             await self.sleep(_MEMBERSHIP_INTERVAL_S)
-            coordinator = self._raw()._coordinator  # noqa: SLF001
-            try:
-                coordinator.check_errors()
-            except KafkaError as error:
-                if coordinator._coordination_task.done():  # noqa: SLF001
-                    # Nobody would ever join again, while heartbeats and fetches might go on.
-                    message = f"group {self.app.settings.app_id}: {error}; start again, report this"
-                    self.app.end(StateError(message))
-                else:
-                    self._take_refusal(error)
+            self.check_membership()
+
+    def check_membership(self) -> None:
+        """End the process if the coordinator refuses us for good, or has died."""
+        coordinator = self._raw()._coordinator  # noqa: SLF001
+        if coordinator is None:
+            return  # not started yet: it waits for a broker's answer
+        try:
+            coordinator.check_errors()
+        except KafkaError as error:
+            if coordinator._coordination_task.done():  # noqa: SLF001
+                # Nobody would ever join again, while heartbeats and fetches might go on.
+                message = f"group {self.app.settings.app_id}: {error}; start again, report this"
+                self.app.end(StateError(message))
+            else:
+                self._take_refusal(error)
 
     def _take_refusal(self, error: KafkaError) -> None:
         settings = self.app.settings

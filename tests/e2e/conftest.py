@@ -71,6 +71,11 @@ def own_jvm_broker():
     running.stop()
 
 
+@pytest.fixture
+def jvm_alone():
+    """For a test that starts Apache Kafka itself: it isn't run where that can't be."""
+
+
 def pytest_configure(config):
     config.stash[NOT_RUN] = defaultdict(list)
     config.stash[STARTED] = []
@@ -110,7 +115,8 @@ def why_not(item):
     if unknown := set(facts) - set(ABLE):
         message = f"{item.nodeid} needs {sorted(unknown)}; known are {sorted(ABLE)}"
         raise pytest.UsageError(message)
-    if "own_jvm_broker" in item.fixturenames and not in_ci() and not has_jvm():
+    starts_jvm = {"own_jvm_broker", "jvm_alone"} & set(item.fixturenames)
+    if starts_jvm and not in_ci() and not has_jvm():
         return "without Java and Maven"
     name = item.callspec.params.get("broker") if hasattr(item, "callspec") else None
     if name is not None and any(name not in ABLE[fact] for fact in facts):

@@ -131,9 +131,22 @@ def test_session_timeout_that_the_broker_refuses_is_named(deploy):
     assert "PROCESSOR_SESSION_TIMEOUT_S=0.5" in said
 
 
-def worker_alone(**environment):
-    return subprocess.run(
-        [sys.executable, "-m", "processor", "worker"],
+#: A worker whose broker answers about the topics, and then not any more.
+LEFT_ALONE = """
+import sys, types
+import processor.app, processor.cli
+
+async def answered(*_):
+    return types.SimpleNamespace(retention_ms=-1)
+
+processor.app.create_topics = processor.app.check_topics = answered
+sys.exit(processor.cli.main())
+"""
+
+
+def worker_alone(*code, **environment):
+    return subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, *(code or ("-m", "processor")), "worker"],
         env={"PYTHONPATH": str(ROOT)} | environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -151,6 +164,16 @@ def test_broker_that_is_not_there_ends_the_worker_soon():
     assert f"no answer from 127.0.0.1:{port}" in done.stderr
     assert "KAFKA_BOOTSTRAP_SERVERS" in done.stderr
     assert time.monotonic() - started_at < 15
+
+
+def test_broker_that_goes_while_the_worker_starts_ends_it_as_one_that_is_not_there():
+    """Symptom: exit 1 and a traceback of Faust's. Cause: its clients' errors were not ours."""
+    [port] = free_ports(1)
+    environment = {"KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{port}", "PROCESSOR_APP_ID": "a"}
+    done = worker_alone("-c", LEFT_ALONE, **environment)
+    assert done.returncode == 69, done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"no answer from 127.0.0.1:{port}" in done.stderr.splitlines()[-1]
 
 
 def test_app_without_a_name_is_refused():

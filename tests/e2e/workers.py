@@ -53,15 +53,18 @@ class Worker:
             self._process.wait()
 
     def freeze(self):
-        os.killpg(self._process.pid, signal.SIGSTOP)
+        self.signal(signal.SIGSTOP)
 
     def thaw(self):
-        os.killpg(self._process.pid, signal.SIGCONT)
+        self.signal(signal.SIGCONT)
+
+    def signal(self, number):
+        os.killpg(self._process.pid, number)
 
     def terminate(self, *, within_s=25.0):
         """Ask it to end (SIGTERM) and return its exit code."""
         self.is_wanted = False
-        os.killpg(self._process.pid, signal.SIGTERM)
+        self.signal(signal.SIGTERM)
         return self.exit_code(within_s=within_s)
 
     def exit_code(self, *, within_s):
