@@ -22,7 +22,7 @@ def some_lines(count, seed):
 
 def recomputed(app):
     """Run ``processor verify --recompute`` and return what it said last."""
-    done = subprocess.run(  # noqa: S603 - our own command
+    done = subprocess.run(
         [sys.executable, "-m", "processor", "verify", "--recompute"],
         env=app.environment(),
         cwd=app.folder,
