@@ -43,8 +43,8 @@ def world_agrees(
         if survey.committed is not None:
             message = (
                 f"{where}: the group has the offset {survey.committed} but the changelog holds "
-                "no state for it; is the changelog lost, or another application's group? Choose "
-                "a new PROCESSOR_APP_ID, or start over with `processor state reset`"
+                "no state for it. If the changelog is lost, make it anew with `processor state "
+                "rebuild`; if the group is another application's, choose a new PROCESSOR_APP_ID"
             )
             raise StateError(message)
         return
@@ -83,7 +83,8 @@ def _check_log(entry: PartitionEntry, survey: Survey, where: str) -> None:
         message = (
             f"{where}: the log starts at {survey.log_start}, the replay of open chunks at "
             f"{entry.low}; retention has eaten records that are in no chunk yet. Raise "
-            "retention.ms, and accept the loss with `processor state reset`"
+            "retention.ms; then go on without them with `processor state rebuild --force "
+            "--accept-deleted`, or start over with `processor state reset`"
         )
         raise StateError(message)
     if entry.seen > survey.stable_end:
@@ -109,8 +110,9 @@ def _check_offset(entry: PartitionEntry, survey: Survey, where: str) -> None:
     if survey.committed not in (None, entry.seen):
         message = (
             f"{where}: the group's offset is {survey.committed}, processed up to {entry.seen}; "
-            "someone has reset the group. Offsets do not move this worker: see `processor state "
-            "show`, and start over with `processor state reset` if that is what you want"
+            "someone has reset the group. Offsets do not move this worker: to go on, set it back "
+            f"with `kafka-consumer-groups.sh --reset-offsets --to-offset {entry.seen}`; to start "
+            "over, use `processor state reset`"
         )
         raise StateError(message)
 

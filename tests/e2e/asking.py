@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.errors import for_code
+from aiokafka.protocol.admin import DeleteGroupsRequest
 from aiokafka.protocol.group import LeaveGroupRequest
 
 
@@ -79,6 +80,14 @@ async def leave_group(bootstrap, group, member_ids):
         for member_id in member_ids:
             left = await admin._client.send(coordinator, LeaveGroupRequest(group, member_id))  # noqa: SLF001 - no public way
             _check([left.error_code])
+
+
+async def delete_group(bootstrap, group):
+    """Delete a group without members, its offsets with it."""
+    async with admin_client(bootstrap) as admin:
+        coordinator = await admin.find_coordinator(group)
+        gone = await admin._client.send(coordinator, DeleteGroupsRequest([group]))  # noqa: SLF001 - no public way
+    _check(code for _, code in gone.results)
 
 
 def partitions_named(topic, count):
