@@ -28,6 +28,7 @@ from processor.kafka.reading import partition_reader, read_to_end
 from processor.protocol.changelog import decode_partition, decode_sessions
 from processor.protocol.port import Survey
 from processor.protocol.rebuild import Rebuild, Rebuilt, check_nothing_deleted
+from processor.protocol.start_checks import check_changelog_whole
 from processor.settings import Settings
 
 Advance = Callable[[int], None]
@@ -94,6 +95,8 @@ async def _rebuild_one(settings: Settings, number: int, consent: _Consent) -> di
         if not consent.is_forced:
             _refuse_readable(there, where)
         survey = await broker.survey([])
+        # Written into this topic, it would still be one whose beginning is missing.
+        check_changelog_whole(survey, where)
         with click.progressbar(
             length=0,
             label=f"reading {where}",

@@ -39,7 +39,16 @@ def world_agrees(
         StateError: It does not; the message says what differs and what a person can do.
         ConfigError: Partitions or policy were changed.
     """
+    check_changelog_whole(survey, where)
     if entry is None:
+        if survey.has_chunks:
+            message = (
+                f"{where}: there are chunks, but neither the changelog nor the group's offset "
+                "tells of them; t would start again at 1. If the changelog is lost, make it anew "
+                "with `processor state rebuild`; if the chunks are another application's, choose "
+                "another PROCESSOR_CHUNKS_TOPIC"
+            )
+            raise StateError(message)
         if survey.committed is not None:
             message = (
                 f"{where}: the group has the offset {survey.committed} but the changelog holds "
@@ -52,6 +61,22 @@ def world_agrees(
     _check_log(entry, survey, where)
     _check_offset(entry, survey, where)
     _check_rule(entry, config, where)
+
+
+def check_changelog_whole(survey: Survey, where: str) -> None:
+    """Return if no entry of the changelog was deleted.
+
+    Raises:
+        StateError: Some were; the sessions that they were of would start again at ``t`` = 1.
+    """
+    if survey.changelog_start:
+        message = (
+            f"{where}: the changelog starts at offset {survey.changelog_start}: entries before it "
+            "were deleted, though compaction deletes none, and their sessions would start again at "
+            "t=1. Delete the topic, create it with `processor topics create`, and make its entries "
+            "anew with `processor state rebuild`"
+        )
+        raise StateError(message)
 
 
 def first_entry(survey: Survey, config: ChunkerConfig) -> PartitionEntry:
