@@ -89,6 +89,15 @@ def test_chunk_that_waits_for_the_message_that_closed_it_is_judged_when_that_com
     assert report.recomputed_count == len(chunks_of(log)) == 5
 
 
+def test_time_is_the_largest_of_the_partition_even_where_a_record_is_dated_back():
+    log = log_of("a:1", "b:1", "a:2", "a:" + "x" * 40)
+    log[1:] = [it._replace(timestamp=it.timestamp + 40_000) for it in log[1:]]
+    log[2] = log[2]._replace(timestamp=log[0].timestamp)
+    chunks = chunks_of(log)
+    assert b'"flush":"idle"' in chunks[0].value
+    assert recomputed(log, chunks).is_clean
+
+
 def test_cut_of_the_clock_is_taken_as_given():
     log = log_of("a:1", "a:2", "b:1", "a:3", "a:" + "x" * 40)
     chunks = chunks_of(log, clock_after=1)
