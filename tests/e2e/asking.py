@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 from aiokafka.protocol.admin import DeleteGroupsRequest
 from aiokafka.protocol.group import LeaveGroupRequest
@@ -44,6 +45,15 @@ async def delete_before(bootstrap, positions):
         await admin.delete_records(
             {partition: RecordsToDelete(offset) for partition, offset in positions.items()}
         )
+
+
+async def set_cleanup(bootstrap, topic, policy):
+    """Set ``cleanup.policy``; whatever else was set of the topic is forgotten."""
+    async with admin_client(bootstrap) as admin:
+        wanted = {"cleanup.policy": policy, "max.message.bytes": "3000000"}
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, wanted)
+        for done in await admin.alter_configs([resource]):
+            _check(code for code, *_ in done.resources)
 
 
 async def committed_offsets(bootstrap, group, partitions):

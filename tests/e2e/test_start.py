@@ -92,9 +92,12 @@ def test_records_that_retention_ate_before_they_were_in_a_chunk_are_noticed(stop
 
 
 def test_changelog_that_lacks_its_beginning_is_noticed(stopped):
-    """Compaction deletes nothing: someone did, and sessions would start again at t=1."""
-    at = asking.partitions_named(stopped.topics.changelog_topic, stopped.partitions)
+    """Its policy was wrong for a while, and sessions would start again at t=1."""
+    changelog = stopped.topics.changelog_topic
+    at = asking.partitions_named(changelog, stopped.partitions)
+    asyncio.run(asking.set_cleanup(stopped.bootstrap, changelog, "delete"))
     asyncio.run(asking.delete_before(stopped.bootstrap, dict.fromkeys(at, 1)))
+    asyncio.run(asking.set_cleanup(stopped.bootstrap, changelog, "compact"))
     code, said = refused(stopped)
     assert code == 70
     assert "the changelog starts at offset 1" in said
