@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import click
 from aiokafka import TopicPartition
@@ -12,12 +12,20 @@ from aiokafka import TopicPartition
 from processor.app import chunker_config
 from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
 from processor.cli.partition_view import PartitionView, open_counts
-from processor.core.errors import ProcessorError, UnreachableError
+from processor.cli.rebuild import rebuild
+from processor.cli.stopped import (
+    POLICY,
+    NoMember,
+    chosen_partitions,
+    commit_state,
+    partition_count,
+    partition_options,
+    refuse_members,
+)
+from processor.core.errors import ProcessorError
 from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.connection import client_settings
-from processor.kafka.groups import group_members
 from processor.kafka.reading import partition_reader, read_to_end
-from processor.kafka.topics import describe_topic
 from processor.protocol.changelog import (
     PARTITION_KEY,
     PartitionEntry,
@@ -25,31 +33,22 @@ from processor.protocol.changelog import (
     decode_sessions,
     encode_partition,
 )
-from processor.protocol.port import Transaction
 from processor.protocol.start_checks import first_entry, world_agrees
 from processor.settings import Settings
-
-_POLICY: Final = (
-    "max_tokens",
-    "token_counter",
-    "idle_s",
-    "max_age_s",
-    "max_chunk_bytes",
-    "max_chunk_records",
-)
-#: Below the transaction's own timeout: a commit given up here is given up by the broker too.
-_COMMIT_TIMEOUT_S: Final = 25.0
 
 
 @click.group()
 def state() -> None:
-    """Show what an app knows of its partitions and sessions, or start it over."""
+    """Show what an app knows of its partitions and sessions, make it anew, or start it over."""
+
+
+state.add_command(rebuild)
 
 
 @state.command()
 @click.option("--session", metavar="NAME", help="Show one session instead of the partitions.")
 @output_option
-@settings_options(*KAFKA, *TOPICS, *_POLICY)
+@settings_options(*KAFKA, *TOPICS, *POLICY)
 def show(settings: Settings, session: str | None, output: str) -> None:
     """Print where each partition stands and whether a worker could go on from there."""
     seen = asyncio.run(_look_at_all(settings))
@@ -62,8 +61,7 @@ def show(settings: Settings, session: str | None, output: str) -> None:
 
 
 @state.command()
-@click.option("--partition", "partitions", type=click.IntRange(min=0), multiple=True, metavar="N")
-@click.option("--all", "is_all", is_flag=True, help="All partitions.")
+@partition_options
 @click.option(
     "--to",
     type=click.Choice(["earliest", "latest"]),
@@ -72,7 +70,7 @@ def show(settings: Settings, session: str | None, output: str) -> None:
     help="Where to start: at the log's first record, or at its end, leaving all of it out.",
 )
 @click.option("--yes", is_flag=True, help="Don't ask.")
-@settings_options(*KAFKA, *TOPICS, *_POLICY)
+@settings_options(*KAFKA, *TOPICS, *POLICY)
 def reset(
     settings: Settings, partitions: tuple[int, ...], to: str, *, is_all: bool, yes: bool
 ) -> None:
@@ -81,14 +79,7 @@ def reset(
     Every session then starts again at t=1. Chunks that are out stay: with --to earliest, all
     of their records are chunked once more. Stop all workers first.
     """
-    if bool(partitions) == is_all:
-        msg = "name partitions with --partition N, or all of them with --all"
-        raise click.UsageError(msg)
-    count = asyncio.run(_partition_count(settings))
-    if wrong := [number for number in partitions if number >= count]:
-        msg = f"{settings.records_topic} has {count} partitions, from 0; there is no {wrong[0]}"
-        raise click.UsageError(msg)
-    chosen = range(count) if is_all else sorted(set(partitions))
+    chosen = chosen_partitions(settings, partitions, is_all=is_all)
     if not yes:
         names = ", ".join(f"{settings.records_topic}[{number}]" for number in chosen)
         question = (
@@ -98,30 +89,12 @@ def reset(
     asyncio.run(_reset(settings, chosen, to))
 
 
-class _NoMember:
-    """Stands where a worker has the group's consumer; nothing here reads as a member."""
-
-    async def seek_stamped(self, partition: TopicPartition, offset: int, incarnation: int) -> None:
-        """Refuse."""
-        raise NotImplementedError
-
-    async def is_member(self) -> bool:
-        """Say no."""
-        return False
-
-
-async def _partition_count(settings: Settings) -> int:
-    # The changelog is asked for too: a reader's own question would make the broker create it.
-    await describe_topic(settings, settings.changelog_topic)
-    return (await describe_topic(settings, settings.records_topic)).partition_count
-
-
 async def _look_at_all(settings: Settings) -> list[PartitionView]:
-    return [await _look(settings, it) for it in range(await _partition_count(settings))]
+    return [await _look(settings, it) for it in range(await partition_count(settings))]
 
 
 async def _look(settings: Settings, number: int) -> PartitionView:
-    broker = KafkaPartitionBroker(settings, number, _NoMember())
+    broker = KafkaPartitionBroker(settings, number, NoMember())
     entries = await broker.read_changelog()
     where = f"{settings.changelog_topic}[{number}]"
     entry = decode_partition(entries, where)
@@ -184,12 +157,7 @@ def _described(row: Mapping[str, Any]) -> str:
 
 
 async def _reset(settings: Settings, partitions: Iterable[int], to: str) -> None:
-    if members := await group_members(settings):
-        msg = (
-            f"group {settings.app_id} has {len(members)} members ({', '.join(members)}): stop all "
-            "workers, wait until the group has noticed, and reset again"
-        )
-        raise click.ClickException(msg)
+    await refuse_members(settings, "reset")
     for number in partitions:
         session_count, start = await _start_over(settings, number, to)
         click.echo(
@@ -212,7 +180,7 @@ async def _start_over(settings: Settings, number: int, to: str) -> tuple[int, in
         How many sessions were forgotten, and where the next start reads from.
     """
     config = dataclasses.replace(chunker_config(settings), start_at_end=to == "latest")
-    broker = KafkaPartitionBroker(settings, number, _NoMember())
+    broker = KafkaPartitionBroker(settings, number, NoMember())
     try:
         await broker.fence()
         keys = await broker.read_changelog()
@@ -221,12 +189,7 @@ async def _start_over(settings: Settings, number: int, to: str) -> tuple[int, in
         # Not deleted but written anew: the group's offset can't be deleted, and an offset
         # without an entry is what a lost changelog looks like.
         entries = gone | {PARTITION_KEY: encode_partition(entry)}
-        async with asyncio.timeout(_COMMIT_TIMEOUT_S):
-            await broker.commit(Transaction([], entries, [], entry.seen))
-    except TimeoutError as error:
-        where = f"{settings.records_topic}[{number}]"
-        msg = f"{where}: no answer to a commit; look at it with `processor state show`"
-        raise UnreachableError(msg) from error
+        await commit_state(broker, entries, entry.seen, f"{settings.records_topic}[{number}]")
     finally:
         await broker.discard()
     return len(gone.keys() - {PARTITION_KEY}), entry.seen

@@ -31,18 +31,25 @@ _READ: Final = ("records_topic", "chunks_topic", "dead_letter_topic")
     metavar="TEXT",
     help="App whose progress tells what must be out by now.  [PROCESSOR_APP_ID]",
 )
+@click.option(
+    "--recompute",
+    "is_recomputed",
+    is_flag=True,
+    help="Compute every chunk again from the log and compare it to the byte.",
+)
 @output_option
 @settings_options(*KAFKA, *_READ)
-def verify(settings: Settings, app_id: str | None, output: str) -> int:
+def verify(settings: Settings, app_id: str | None, output: str, *, is_recomputed: bool) -> int:
     """Compare all chunks with all records, and exit 1 if a promise is broken.
 
     Reads the records, chunks and dead-letter topics from start to end, committed messages
     alone, without the worker's code; a running worker does no harm. Prints the first fault of
-    each kind.
+    each kind. With --recompute the worker's core makes every chunk once more, by the policy and
+    the counter that the chunk names; what the clock closed is taken as given.
     """
     if app_id is not None:
         settings = settings.model_copy(update={"app_id": app_id})
-    report = asyncio.run(_verify(settings))
+    report = asyncio.run(_verify(settings, is_recomputed=is_recomputed))
     if output == "json":
         click.echo(json.dumps(report.as_json(), ensure_ascii=False))
     else:
@@ -50,24 +57,32 @@ def verify(settings: Settings, app_id: str | None, output: str) -> int:
     return 0 if report.is_clean else 1
 
 
-async def _verify(settings: Settings) -> Report:
+async def _verify(settings: Settings, *, is_recomputed: bool) -> Report:
     topics = _topics(settings)
     counts = {it: (await describe_topic(settings, it)).partition_count for it in topics}
     if len(set(counts.values())) > 1:
         msg = f"topics differ in their number of partitions ({counts}): run processor topics check"
         raise ConfigError(msg)
     partition_count = counts[topics.records]
-    report, proofs = Report(), []
+    report = Report()
     processed = await group_offsets(settings) if settings.app_id else {}
+
+    def proof_of(number: int, starts: Starts) -> PartitionProof:
+        proof = PartitionProof(topics, number, report, starts, processed.get(number, 0))
+        if is_recomputed:
+            proof.recompute()
+        return proof
+
     with click.progressbar(
         length=await _message_count(settings, topics.records, partition_count),
         label="verifying",
         file=click.get_text_stream("stderr"),
         hidden=not sys.stderr.isatty(),
     ) as bar:
-        for number in range(partition_count):
-            done = processed.get(number, 0)
-            proofs.append(await _prove(settings, number, report, done, bar.update))
+        proofs = [
+            await _prove(settings, number, proof_of, bar.update)
+            for number in range(partition_count)
+        ]
     warn_of_split_sessions(report, proofs)
     return report
 
@@ -85,7 +100,10 @@ async def _message_count(settings: Settings, topic: str, partition_count: int) -
 
 
 async def _prove(
-    settings: Settings, number: int, report: Report, processed: int, advance: Advance
+    settings: Settings,
+    number: int,
+    proof_of: Callable[[int, Starts], PartitionProof],
+    advance: Advance,
 ) -> PartitionProof:
     client, topics = client_settings(settings), _topics(settings)
     async with AsyncExitStack() as stack:
@@ -100,7 +118,7 @@ async def _prove(
         records, chunks, letters = (
             read_to_end(reader, place) for reader, place in zip(readers, places, strict=True)
         )
-        proof = PartitionProof(topics, number, report, Starts(*starts), processed)
+        proof = proof_of(number, Starts(*starts))
         await prove_partition(proof, _counted(records, advance), chunks, letters)
     return proof
 

@@ -86,9 +86,9 @@ class KafkaPartitionBroker:
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""
-        records = self._targets.records
+        records, changelog = self._targets.records, self._targets.changelog
         async with partition_reader(self._client, records) as reader:
-            starts = await reader.beginning_offsets([records])
+            starts = await reader.beginning_offsets([records, changelog])
             ends = await reader.end_offsets([records])
             partitions = reader.partitions_for_topic(records.topic)
             found = {
@@ -96,12 +96,15 @@ class KafkaPartitionBroker:
                 for it in offsets
                 if starts[records] <= it < ends[records]
             }
+        committed = await self._committed()
         return Survey(
             len(partitions or ()),
             starts[records],
             ends[records],
-            await self._committed(),
+            committed,
             found,
+            starts[changelog],
+            committed is None and await self._has_chunks(),
         )
 
     async def seek(self, offset: int, incarnation: int) -> None:
@@ -124,6 +127,14 @@ class KafkaPartitionBroker:
         producer, self._producer = self._producer, None
         if producer is not None:
             await producer.discard()
+
+    async def _has_chunks(self) -> bool:
+        """Tell whether a chunk was committed; offsets alone count what was aborted too."""
+        chunks = self._targets.chunks
+        async with partition_reader(self._client, chunks) as reader:
+            async for _ in read_to_end(reader, chunks):
+                return True
+        return False
 
     async def _committed(self) -> int | None:
         try:

@@ -54,7 +54,14 @@ def missing_fault(settings: Settings, names: list[str]) -> str:
         if value != Settings.model_fields[field].default:
             flags.append(f"{flag_names()[field]} {value}")
     command = f"processor topics create {' '.join(flags)}"
-    return f"missing, or hidden from this user: {', '.join(names)}; create with:\n  {command}"
+    fault = f"missing, or hidden from this user: {', '.join(names)}; create with:\n  {command}"
+    is_state_lost = settings.changelog_topic in names
+    if is_state_lost and not {settings.records_topic, settings.chunks_topic} & set(names):
+        fault += (
+            f"\n  and if the app has run before, {settings.changelog_topic} and its state are lost;"
+            " make that anew with:\n  processor state rebuild --all"
+        )
+    return fault
 
 
 def _partition_faults(settings: Settings, name: str, topics: Mapping[str, TopicFacts]) -> list[str]:

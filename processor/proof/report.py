@@ -21,6 +21,7 @@ class FaultKind(StrEnum):
     CUT = "wrong cuts"
     DEAD_LETTER = "wrong dead letters"
     MALFORMED = "malformed"
+    DIFFERENT = "recomputed otherwise"
 
 
 #: Named in every summary, found or not.
@@ -82,6 +83,8 @@ class Report:
         open_count: Records not in a chunk yet, each session's last ones.
         chunk_gone_count: Records whose chunk retention has deleted.
         record_gone_count: Records in chunks that retention has deleted from the records topic.
+        recomputed_count: Chunks that were computed again, whatever came of it.
+        not_recomputed_count: Chunks that should have been, but for their records or their counter.
         faults: How many of each kind.
         first: The first fault of each kind.
         warnings: What is no fault but worth knowing.
@@ -97,6 +100,8 @@ class Report:
     open_count: int = 0
     chunk_gone_count: int = 0
     record_gone_count: int = 0
+    recomputed_count: int = 0
+    not_recomputed_count: int = 0
     faults: Counter[FaultKind] = field(default_factory=Counter)
     first: dict[FaultKind, Fault] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -140,6 +145,7 @@ class Report:
             "records without a session": self.sessionless_count,
             "records whose chunks retention has deleted": self.chunk_gone_count,
             "records in chunks that retention has deleted from the log": self.record_gone_count,
+            "chunks that can't be recomputed": self.not_recomputed_count,
             "messages that are not accounted for": self.unaccounted_count,
         }
         lines += [f"beside: {count:,} {what}" for what, count in beside.items() if count]
@@ -151,10 +157,13 @@ class Report:
         found = [
             f"{self.faults[kind]:,} {kind}"
             for kind in FaultKind
-            if kind in _ALWAYS or self.faults[kind]
+            if kind in _ALWAYS or (self.faults[kind] and kind is not FaultKind.DIFFERENT)
         ]
         if self.open_count:
             found.append(f"{self.open_count:,} open")
+        if self.recomputed_count:
+            different = self.faults[FaultKind.DIFFERENT]
+            found.append(f"{self.recomputed_count:,} recomputed, {different:,} different")
         return (
             f"{'verified' if self.is_clean else 'NOT verified'}: {self.record_count:,} records in "
             f"{self.session_count:,} sessions -> {self.chunk_count:,} chunks; {', '.join(found)}"

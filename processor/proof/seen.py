@@ -47,7 +47,7 @@ class Seen:
         self.chunk: WireChunk = decode_chunk(value)
         try:
             self.values = [it.value_bytes for it in self.chunk.records]
-            bytes.fromhex(self.chunk.previous_digest)
+            bytes.fromhex(self.chunk.previous_digest + self.chunk.digest)
         except ValueError as error:
             message_text = f"not a chunk: {error}"
             raise StateError(message_text) from error

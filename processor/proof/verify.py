@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 from processor.core.errors import StateError
 from processor.proof.dead_letters import DeadLetterProof, is_session
 from processor.proof.message import WHOLE, Message, Starts, Topics
+from processor.proof.recompute import Recomputation
 from processor.proof.report import Fault, FaultKind, Report
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
@@ -56,8 +57,13 @@ class PartitionProof:
         self._sessions: dict[bytes, SessionProof] = {}
         self._log_time_ms = 0
         self._is_past_chunks = False
+        self._recomputation: Recomputation | None = None
         self.position = starts.records
         self.letters = DeadLetterProof(topics, partition, starts, report)
+
+    def recompute(self) -> None:
+        """Compute every chunk again too, with the worker's own core; before anything is taken."""
+        self._recomputation = Recomputation(self._scope)
 
     @property
     def keys(self) -> Iterable[bytes]:
@@ -95,6 +101,8 @@ class PartitionProof:
         report.sessionless_count += sessionless_count
         report.record_count += len(messages) - end_count - sessionless_count
         self._scope.note_time(messages[0].timestamp_type)
+        if self._recomputation is not None:
+            self._recomputation.take_records(messages)
         self.position = messages[-1].offset + 1
 
     def read_chunk(self, message: Message) -> Seen | None:
@@ -133,12 +141,16 @@ class PartitionProof:
             scope.blame_chunk(FaultKind.MALFORMED, seen, "its session is empty")
             return
         session.take_chunk(seen)
+        if self._recomputation is not None:
+            self._recomputation.take_chunk(seen)
 
     def end_chunks(self) -> None:
         """Settle the queues: there are no more chunks."""
         self._is_past_chunks = True
         for session in self._sessions.values():
             session.close()
+        if self._recomputation is not None:
+            self._recomputation.end_chunks()
 
     def finish(self) -> None:
         """Settle the rest: all three logs are read."""
@@ -148,6 +160,8 @@ class PartitionProof:
         report.open_count += sum(it.open_count for it in self._sessions.values())
         for session in self._sessions.values():
             session.finish()
+        if self._recomputation is not None:
+            self._recomputation.finish()
 
     def _session(self, key: bytes) -> SessionProof | None:
         if not is_session(key):

@@ -140,11 +140,14 @@ def _decode(value: bytes, kind: type[_Entry], where: str) -> _Entry:
     if value[:1] != _VERSION_BYTE:
         message = (
             f"{where}: version {value[:1].hex() or 'none'}, this reads {VERSION:02x}; run the "
-            "version of processor that wrote it, or reset with `processor state reset`"
+            "version of processor that wrote it, or make it anew with `processor state rebuild`"
         )
         raise ChangelogError(message)
     try:
         return msgspec.msgpack.decode(value[1:], type=kind)
     except msgspec.DecodeError as error:
-        message = f"{where}: {error}; the changelog is damaged, see `processor state show`"
+        message = (
+            f"{where}: {error}; the changelog is damaged: make it anew with `processor state "
+            "rebuild`"
+        )
         raise ChangelogError(message) from error

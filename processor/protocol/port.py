@@ -95,6 +95,8 @@ class Survey:
         committed: The group's committed offset, a hint only; ``None`` if there is none.
         timestamps: Of the offsets asked for, those between log start and stable end: the
             timestamp of the record there, ``None`` if there is no record.
+        changelog_start: First offset of the changelog that still exists; compaction leaves it at 0.
+        has_chunks: There are chunks, although the group has no offset.
     """
 
     partition_count: int
@@ -102,6 +104,8 @@ class Survey:
     stable_end: int
     committed: int | None
     timestamps: Mapping[int, int | None] = field(default_factory=dict)
+    changelog_start: int = 0
+    has_chunks: bool = False
 
 
 class TooLargeError(ProcessorError):

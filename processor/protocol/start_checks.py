@@ -39,12 +39,21 @@ def world_agrees(
         StateError: It does not; the message says what differs and what a person can do.
         ConfigError: Partitions or policy were changed.
     """
+    check_changelog_whole(survey, where)
     if entry is None:
+        if survey.has_chunks:
+            message = (
+                f"{where}: there are chunks, but neither the changelog nor the group's offset "
+                "tells of them; t would start again at 1. If the changelog is lost, make it anew "
+                "with `processor state rebuild`; if the chunks are another application's, choose "
+                "another PROCESSOR_CHUNKS_TOPIC"
+            )
+            raise StateError(message)
         if survey.committed is not None:
             message = (
                 f"{where}: the group has the offset {survey.committed} but the changelog holds "
-                "no state for it; is the changelog lost, or another application's group? Choose "
-                "a new PROCESSOR_APP_ID, or start over with `processor state reset`"
+                "no state for it. If the changelog is lost, make it anew with `processor state "
+                "rebuild`; if the group is another application's, choose a new PROCESSOR_APP_ID"
             )
             raise StateError(message)
         return
@@ -52,6 +61,22 @@ def world_agrees(
     _check_log(entry, survey, where)
     _check_offset(entry, survey, where)
     _check_rule(entry, config, where)
+
+
+def check_changelog_whole(survey: Survey, where: str) -> None:
+    """Return if no entry of the changelog was deleted.
+
+    Raises:
+        StateError: Some were; the sessions that they were of would start again at ``t`` = 1.
+    """
+    if survey.changelog_start:
+        message = (
+            f"{where}: the changelog starts at offset {survey.changelog_start}: entries before it "
+            "were deleted, though compaction deletes none, and their sessions would start again at "
+            "t=1. Delete the topic, create it with `processor topics create`, and make its entries "
+            "anew with `processor state rebuild`"
+        )
+        raise StateError(message)
 
 
 def first_entry(survey: Survey, config: ChunkerConfig) -> PartitionEntry:
@@ -83,7 +108,8 @@ def _check_log(entry: PartitionEntry, survey: Survey, where: str) -> None:
         message = (
             f"{where}: the log starts at {survey.log_start}, the replay of open chunks at "
             f"{entry.low}; retention has eaten records that are in no chunk yet. Raise "
-            "retention.ms, and accept the loss with `processor state reset`"
+            "retention.ms; then go on without them with `processor state rebuild --force "
+            "--accept-deleted`, or start over with `processor state reset`"
         )
         raise StateError(message)
     if entry.seen > survey.stable_end:
@@ -109,8 +135,9 @@ def _check_offset(entry: PartitionEntry, survey: Survey, where: str) -> None:
     if survey.committed not in (None, entry.seen):
         message = (
             f"{where}: the group's offset is {survey.committed}, processed up to {entry.seen}; "
-            "someone has reset the group. Offsets do not move this worker: see `processor state "
-            "show`, and start over with `processor state reset` if that is what you want"
+            "someone has reset the group. Offsets do not move this worker: to go on, set it back "
+            f"with `kafka-consumer-groups.sh --reset-offsets --to-offset {entry.seen}`; to start "
+            "over, use `processor state reset`"
         )
         raise StateError(message)
 

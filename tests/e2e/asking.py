@@ -4,7 +4,9 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
+from aiokafka.protocol.admin import DeleteGroupsRequest
 from aiokafka.protocol.group import LeaveGroupRequest
 
 
@@ -45,6 +47,15 @@ async def delete_before(bootstrap, positions):
         )
 
 
+async def set_cleanup(bootstrap, topic, policy):
+    """Set ``cleanup.policy``; whatever else was set of the topic is forgotten."""
+    async with admin_client(bootstrap) as admin:
+        wanted = {"cleanup.policy": policy, "max.message.bytes": "3000000"}
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic, wanted)
+        for done in await admin.alter_configs([resource]):
+            _check(code for code, *_ in done.resources)
+
+
 async def committed_offsets(bootstrap, group, partitions):
     """Return the group's offset of each partition, -1 where there is none."""
     async with admin_client(bootstrap) as admin:
@@ -79,6 +90,14 @@ async def leave_group(bootstrap, group, member_ids):
         for member_id in member_ids:
             left = await admin._client.send(coordinator, LeaveGroupRequest(group, member_id))  # noqa: SLF001 - no public way
             _check([left.error_code])
+
+
+async def delete_group(bootstrap, group):
+    """Delete a group without members, its offsets with it."""
+    async with admin_client(bootstrap) as admin:
+        coordinator = await admin.find_coordinator(group)
+        gone = await admin._client.send(coordinator, DeleteGroupsRequest([group]))  # noqa: SLF001 - no public way
+    _check(code for _, code in gone.results)
 
 
 def partitions_named(topic, count):

@@ -91,6 +91,27 @@ def test_records_that_retention_ate_before_they_were_in_a_chunk_are_noticed(stop
     assert "processor state reset" in said
 
 
+def test_changelog_that_lacks_its_beginning_is_noticed(stopped):
+    """Its policy was wrong for a while, and sessions would start again at t=1."""
+    changelog = stopped.topics.changelog_topic
+    at = asking.partitions_named(changelog, stopped.partitions)
+    asyncio.run(asking.set_cleanup(stopped.bootstrap, changelog, "delete"))
+    asyncio.run(asking.delete_before(stopped.bootstrap, dict.fromkeys(at, 1)))
+    asyncio.run(asking.set_cleanup(stopped.bootstrap, changelog, "compact"))
+    code, said = refused(stopped)
+    assert code == 70
+    assert "the changelog starts at offset 1" in said
+    assert "`processor state rebuild`" in said
+
+
+def test_chunks_that_no_state_tells_of_are_noticed(stopped):
+    """Symptom: a new name, or a changelog lost with its group, and t began again at 1."""
+    code, said = refused(stopped, app_id=f"{stopped.topics.app_id}-new")
+    assert code == 70
+    assert "there are chunks, but neither" in said
+    assert "`processor state rebuild`" in said
+
+
 def test_more_partitions_of_records_alone_are_noticed(stopped):
     asyncio.run(asking.grow_topic(stopped.bootstrap, stopped.records, partitions=3))
     code, _ = refused(stopped)

@@ -56,8 +56,9 @@ def test_session_without_an_entry_stands_before_its_first_chunk():
     assert view().session_as_json("nobody") is None
 
 
+@pytest.mark.parametrize("verb", [["reset", "--yes"], ["rebuild"]])
 @pytest.mark.parametrize("args", [[], ["--all", "--partition", "0"]])
-def test_reset_must_be_told_of_which_partitions(args):
-    result = CliRunner().invoke(state, ["reset", "--app-id", "a", "--yes", *args])
+def test_verbs_that_change_state_must_be_told_of_which_partitions(verb, args):
+    result = CliRunner().invoke(state, [*verb, "--app-id", "a", *args])
     assert result.exit_code == 2
     assert "--partition N, or all of them with --all" in result.stderr

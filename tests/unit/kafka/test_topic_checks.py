@@ -47,6 +47,12 @@ def test_command_that_creates_names_the_topics_that_were_named():
     assert fault.endswith("processor topics create --app-id app --records-topic r")
 
 
+def test_missing_changelog_of_an_app_that_has_run_can_be_rebuilt():
+    assert only_fault(changelog=None).endswith("anew with:\n  processor state rebuild --all")
+    for other in ("chunks", "records"):
+        assert "rebuild" not in find_faults(SETTINGS, topics(**{"changelog": None, other: None}))[0]
+
+
 def test_topic_of_fewer_partitions_is_named_with_the_command_that_adds_them():
     fault = only_fault(chunks={"count": 3})
     assert fault.startswith("chunks has 3 partitions, records has 4")

@@ -38,10 +38,12 @@ async def batches(messages, size):
 
 
 def verify(  # noqa: PLR0913 - all that a test can spoil
-    log=LOG, chunks=CHUNKS, letters=None, *, starts=WHOLE, processed=0, size=1
+    log=LOG, chunks=CHUNKS, letters=None, *, starts=WHOLE, processed=0, size=1, recompute=False
 ):
     report = Report()
     proof = PartitionProof(TOPICS, 0, report, starts, processed)
+    if recompute:
+        proof.recompute()
     letters = letters_of(log) if letters is None else letters
     streams = [batches(messages, size) for messages in (log, chunks, letters)]
     asyncio.run(prove_partition(proof, *streams))

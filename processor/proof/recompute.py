@@ -1,0 +1,288 @@
+"""Every chunk once more, from the log: the worker's own core and encoder must give its bytes.
+
+Theory of operation. The other proofs share no code with the worker; this one has to, since it
+proves that what is out is a function of the log. A session's next chunk depends on the one before
+it, on the session's messages behind that one with their log times, and on policy and counter,
+which the chunk itself carries: so a policy may change from any chunk on, as in the worker, whose
+restart cuts the open records anew. Each chunk is therefore computed by itself, from the state that
+its predecessor left. Where one comes out otherwise, it is told and taken as given, so that those
+behind it are judged by themselves.
+
+The message that closed a chunk is often not read yet when the chunk comes; the chunk then waits
+for its session's next message. So all that is in memory is what was open in the worker, and mostly
+one chunk a session. What the log can't tell is taken as given: that the clock closed a chunk after
+its last record, and that the chunks topic refused a record.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from hashlib import sha256
+from itertools import takewhile
+from typing import Final, NamedTuple
+
+import msgspec
+
+from processor.core.accumulator import SessionAccumulator
+from processor.core.chunks import Chunk
+from processor.core.errors import ConfigError
+from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle, Tokens
+from processor.core.records import Record
+from processor.core.session_state import SessionState
+from processor.counters import TokenCounter, count_tokens, counter_named
+from processor.proof.dead_letters import is_session
+from processor.proof.message import Message
+from processor.proof.report import FaultKind
+from processor.proof.rules import Logged
+from processor.proof.seen import Scope, Seen
+from processor.wire import ChunkEncoder, WireChunk, chunk_headers, read_value
+
+_SHOWN: Final = 60
+_ARRIVAL: Final = (
+    "the records have their producers' timestamps: a chunk that a wrong clock of theirs would have "
+    "held open was cut by its arrival, which is not in the log, and is recomputed otherwise"
+)
+_Fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class _Offset(msgspec.Struct):
+    offset: int | None
+
+
+class _Rule(NamedTuple):
+    """What a chunk was cut, counted and written by."""
+
+    policy: ChunkPolicy
+    counter: TokenCounter
+    encoder: ChunkEncoder
+
+
+class _Session:
+    """Where a session's chain stands, the messages behind that, and the chunks that wait."""
+
+    __slots__ = ("due", "queue", "state")
+
+    def __init__(self, name: str) -> None:
+        self.state = SessionState.new(name)
+        self.queue: deque[Logged] = deque()
+        self.due: deque[Seen] = deque()
+
+    def go_on_from(self, state: SessionState) -> None:
+        """Stand at ``state``, whose messages are done with."""
+        self.state = state
+        while self.queue and self.queue[0].offset < state.next_offset:
+            self.queue.popleft()
+
+    def needed_for(self, seen: Seen) -> list[Logged]:
+        """Return the messages that a chunk comes from, and the one that may have closed it."""
+        last = seen.last_offset
+        needed = list(takewhile(lambda it: it.offset <= last, self.queue))
+        if not seen.chunk.clock and len(needed) < len(self.queue):
+            needed.append(self.queue[len(needed)])
+        return needed
+
+
+class Recomputation:
+    """Computes the chunks of one partition again and compares them to the byte.
+
+    Args:
+        scope: The partition; chunks that come out otherwise are reported there.
+    """
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._sessions: dict[bytes, _Session] = {}
+        self._rules: dict[tuple[object, ...], _Rule | None] = {}
+        self._log_time_ms = 0
+        self._is_past_chunks = False
+
+    def take_records(self, messages: Sequence[Message]) -> None:
+        """Take the log's next messages."""
+        for message in messages:
+            self._log_time_ms = max(self._log_time_ms, message.timestamp)
+            key = message.key or b""
+            if not is_session(key):
+                continue
+            session = self._session(key)
+            is_needed = session.due or not self._is_past_chunks
+            if not is_needed or message.offset < session.state.next_offset:
+                continue
+            at = (message.offset, message.timestamp, self._log_time_ms)
+            session.queue.append(Logged(*at, message.value))
+            if session.due:
+                self._settle(session)
+        if not self._scope.is_by_time and _ARRIVAL not in self._scope.report.warnings:
+            self._scope.report.warnings.append(_ARRIVAL)
+
+    def take_chunk(self, seen: Seen) -> None:
+        """Take the next chunk, the log being read as far as its last record."""
+        session = self._session(seen.chunk.session.encode())
+        session.due.append(seen)
+        self._settle(session)
+
+    def end_chunks(self) -> None:
+        """Forget what is in no chunk: it is open."""
+        self._is_past_chunks = True
+        for session in self._sessions.values():
+            if not session.due:
+                session.queue.clear()
+
+    def finish(self) -> None:
+        """Judge the chunks that still wait, once the log is read."""
+        for session in self._sessions.values():
+            while session.due:
+                self._judge(session, session.due.popleft())
+
+    def _session(self, key: bytes) -> _Session:
+        session = self._sessions.get(key)
+        if session is None:
+            session = self._sessions[key] = _Session(key.decode())
+        return session
+
+    def _settle(self, session: _Session) -> None:
+        """Judge the session's waiting chunks as far as the messages that closed them are here."""
+        while session.due:
+            seen = session.due[0]
+            self._begin(session, seen)
+            records, queue = seen.chunk.records, session.queue
+            is_closed = seen.chunk.clock or (queue and queue[-1].offset > seen.last_offset)
+            # A record that stands alone closes its chunk itself: there is no need to wait, but
+            # it may as well be another one, before which a rule closes.
+            if not is_closed and not (len(records) == 1 and self._closed(session, seen)):
+                return
+            session.due.popleft()
+            self._judge(session, seen)
+
+    def _begin(self, session: _Session, seen: Seen) -> None:
+        """Begin at the first chunk that retention has left, taking its predecessor as given."""
+        chunk, state = seen.chunk, session.state
+        if state.t or chunk.t <= 1 or not self._scope.starts.chunks:
+            return
+        first = chunk.records[0].offset or 0 if chunk.records else state.next_offset
+        digest = bytes.fromhex(chunk.previous_digest)
+        session.go_on_from(SessionState(chunk.session, chunk.t - 1, digest, first))
+        while not chunk.records and session.queue and session.queue[0].value is not None:
+            session.queue.popleft()
+
+    def _judge(self, session: _Session, seen: Seen) -> None:
+        """Compute a chunk again, tell what differs, and stand behind it."""
+        rule = None if self._is_deleted(session, seen) else self._rule(seen)
+        if rule is None:
+            self._scope.report.not_recomputed_count += 1
+            session.go_on_from(_state_after(session, seen))
+            return
+        self._scope.report.recomputed_count += 1
+        chunk = self._closed(session, seen)
+        if chunk is None:
+            self._blame(seen, "nothing in the log closes a chunk here")
+        else:
+            is_omitted = len(seen.chunk.records) == 1 and seen.values == [None]
+            encode = rule.encoder.encode
+            if is_omitted and len(chunk.records) == 1:
+                encode = rule.encoder.encode_omitted
+            value = encode(chunk)
+            what = _difference(seen.message, chunk, value)
+            if what is None:
+                session.go_on_from(SessionState.after(chunk))
+                return
+            self._blame(seen, what, value)
+        session.go_on_from(_state_after(session, seen))
+
+    def _closed(self, session: _Session, seen: Seen) -> Chunk | None:
+        """Return the chunk that closes next by the rule of ``seen``, as far as the log is read."""
+        rule = self._rule(seen)
+        if rule is None:
+            return None
+        needed = session.needed_for(seen)
+        read = [read_value(it.value or b"") for it in needed]
+        counts = count_tokens(rule.counter, [text for text, _, _ in read])
+        held = SessionAccumulator(session.state, rule.policy)
+        for logged, tokens, (_, carried, size_bytes) in zip(needed, counts, read, strict=True):
+            offset, timestamp_ms, log_time_ms, value = logged
+            if value is None:
+                closed = held.end(offset, log_time_ms)
+            else:
+                name = session.state.session
+                record = Record(name, value, tokens, offset, timestamp_ms, size_bytes, carried)
+                closed = held.push(record, log_time_ms)
+            if closed:
+                return closed[0]
+        if seen.chunk.clock and held.deadline_ms < NEVER_MS:
+            return held.tick(NEVER_MS)[0]
+        return None
+
+    def _is_deleted(self, session: _Session, seen: Seen) -> bool:
+        """Tell whether retention has deleted what the chunk comes from."""
+        start, records, queue = self._scope.starts.records, seen.chunk.records, session.queue
+        if records:
+            return (records[0].offset or 0) < start
+        return session.state.next_offset < start and not (queue and queue[0].value is None)
+
+    def _rule(self, seen: Seen) -> _Rule | None:
+        """Return the rule of a chunk, ``None`` where it can't be applied here."""
+        chunk = seen.chunk
+        key = (chunk.token_counter, chunk.max_tokens, chunk.policy)
+        if key not in self._rules:
+            try:
+                self._rules[key] = self._made_rule(chunk)
+            except ConfigError as error:
+                self._rules[key] = None
+                self._scope.report.warnings.append(f"chunks can't be recomputed: {error}")
+        return self._rules[key]
+
+    def _made_rule(self, chunk: WireChunk) -> _Rule:
+        wire, scope = chunk.policy, self._scope
+        policy = ChunkPolicy(
+            chunk.max_tokens,
+            flush=OrIdle(wire.idle_s) if wire.idle_s else Tokens(wire.flush_tokens),
+            max_age_s=wire.max_age_s,
+            max_chunk_bytes=wire.max_chunk_bytes,
+            max_chunk_records=wire.max_chunk_records,
+        )
+        place = (scope.topics.records, scope.partition)
+        encoder = ChunkEncoder(policy, chunk.token_counter, *place)
+        return _Rule(policy, counter_named(chunk.token_counter), encoder)
+
+    def _blame(self, seen: Seen, what: str, value: bytes | None = None) -> None:
+        expected = found = None
+        if value is not None:
+            expected, found = (sha256(it).hexdigest() for it in (value, seen.message.value or b""))
+        self._scope.blame_chunk(FaultKind.DIFFERENT, seen, what, expected, found)
+
+
+def _state_after(session: _Session, seen: Seen) -> SessionState:
+    """Return the state that a chunk leaves if it is taken as it stands."""
+    chunk = seen.chunk
+    next_offset = max(session.state.next_offset, seen.last_offset + 1)
+    if chunk.final:
+        behind = next((it for it in session.queue if it.offset >= next_offset), None)
+        if behind is not None and behind.value is None:
+            next_offset = behind.offset + 1
+    digest = bytes.fromhex(chunk.digest)
+    return SessionState(chunk.session, chunk.t, digest, next_offset, chunk.final)
+
+
+def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:
+    """Return in what a message is not the chunk that was computed, or ``None``."""
+    found = message.value or b""
+    if found != value:
+        there, again = _Fields.decode(found), _Fields.decode(value)
+        names = [name for name in {**there, **again} if there.get(name) != again.get(name)]
+        told = [f"{it} {_shown(there, it)}, recomputed {_shown(again, it)}" for it in names]
+        return "; ".join(told) or "the same fields, written otherwise"
+    key = chunk.session.encode()
+    if message.key != key:
+        return f"key {message.key!r}, recomputed {key!r}"
+    headers = chunk_headers(chunk)
+    if list(message.headers) != headers:
+        return f"headers {list(message.headers)}, recomputed {headers}"
+    return None
+
+
+def _shown(fields: dict[str, msgspec.Raw], name: str) -> str:
+    if name not in fields:
+        return "nothing"
+    text = bytes(fields[name]).decode()
+    if name == "records":
+        offsets = [it.offset for it in msgspec.json.decode(text, type=list[_Offset])]
+        return f"{len(offsets)} at offsets {offsets[0]} to {offsets[-1]}" if offsets else "none"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,53 @@
+"""What a worker does not go on from: each message says what differs and what to do."""
+
+import pytest
+
+from processor.core.errors import ProcessorError
+from processor.core.policy import ChunkPolicy
+from processor.counters import CharsOverFour
+from processor.protocol.changelog import Counts, PartitionEntry
+from processor.protocol.port import Survey
+from processor.protocol.start_checks import world_agrees
+from processor.protocol.state import ChunkerConfig
+
+CONFIG = ChunkerConfig("records", ChunkPolicy(10), CharsOverFour())
+ENTRY = PartitionEntry(
+    low=3,
+    log_time_ms=0,
+    seen=7,
+    partition_count=4,
+    rule=CONFIG.rule,
+    fingerprint=(6, 1000),
+    counts=Counts(),
+)
+FITS = {"partition_count": 4, "log_start": 0, "stable_end": 9, "committed": 7}
+REBUILD, RESET = "`processor state rebuild", "`processor state reset`"
+
+
+def test_state_that_fits_is_gone_on_from():
+    world_agrees(ENTRY, Survey(**FITS), CONFIG, "records[0]")
+    world_agrees(ENTRY, Survey(**FITS | {"committed": None}), CONFIG, "records[0]")
+    world_agrees(None, Survey(**FITS | {"committed": None}), CONFIG, "records[0]")
+
+
+@pytest.mark.parametrize(
+    ("entry", "differs", "what", "remedy"),
+    [
+        (None, {}, "the changelog holds no state", REBUILD),
+        (None, {"committed": None, "has_chunks": True}, "there are chunks, but", REBUILD),
+        (ENTRY, {"changelog_start": 2}, "changelog starts at offset 2", REBUILD),
+        (None, {"changelog_start": 2}, "changelog starts at offset 2", "processor topics create"),
+        (ENTRY, {"log_start": 4}, "retention has eaten", f"{REBUILD} --force --accept-deleted`"),
+        (ENTRY, {"stable_end": 6, "committed": 6}, "processed up to 7", RESET),
+        (ENTRY, {"timestamps": {6: 1001}}, "has the timestamp 1001", RESET),
+        (ENTRY, {"committed": 5}, "someone has reset the group", "--to-offset 7`"),
+        (ENTRY, {"partition_count": 5}, "had 4 partitions and now has 5", "PROCESSOR_APP_ID"),
+    ],
+)
+def test_state_that_does_not_fit_is_told_with_the_remedy(entry, differs, what, remedy):
+    with pytest.raises(ProcessorError) as raised:
+        world_agrees(entry, Survey(**FITS | differs), CONFIG, "records[0]")
+    said = str(raised.value)
+    assert said.startswith("records[0]: ")
+    assert what in said
+    assert remedy in said
