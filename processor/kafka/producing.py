@@ -39,7 +39,7 @@ from processor.protocol.port import Message, ResentCommitError, TooLargeError, T
 #: Above the partition's own bound of a commit, see ``protocol/partition.py``.
 TRANSACTION_TIMEOUT_MS: Final = 30_000
 #: Bytes of messages that share a batch.
-_MAX_BATCH_BYTES: Final = 512 * 1024
+_MAX_BATCH_BYTES: Final = 1 << 20
 _DISCARD_TIMEOUT_S: Final = 2.0
 _FENCED: Final = (
     ProducerFenced,

@@ -39,7 +39,7 @@ from processor.settings import Settings
 
 #: Bytes of one fetch of one partition, which are one batch: large enough that what a batch costs
 #: does not show, small enough that a dozen of them queued are no memory to speak of.
-_FETCH_BYTES: Final = 1 << 20
+_FETCH_BYTES: Final = 2 << 20
 _FETCH_WAIT_MS: Final = 250
 _MEMBERSHIP_INTERVAL_S: Final = 1.0
 #: Why the group will never take us, and what to do.

@@ -191,7 +191,8 @@ class Rebuild:
             records: The records.
             arrived_at_ms: The time now, as in ``log_times_ms``.
         """
-        times_ms = log_times_ms(records, arrived_at_ms, self._log_time_ms)
+        timestamps_ms = [it.timestamp for it in records]
+        times_ms = log_times_ms(records, timestamps_ms, arrived_at_ms, self._log_time_ms)
         for record, before_ms, at_ms in zip(records, times_ms, times_ms[1:], strict=False):
             if record.offset < self.seen and self._is_unprocessed(record):
                 self._seen = record.offset

@@ -69,25 +69,41 @@ def columns(records: Sequence[LogRecord], arrived_at_ms: int, before_ms: int) ->
 
     Args:
         records: The next records of a partition.
-        arrived_at_ms: The clock when they came: where producers set timestamps, a later one
-            counts as this, so that a wrong clock can't hold a chunk open.
+        arrived_at_ms: The clock when they came.
         before_ms: The log time so far.
     """
-    timestamps = [it.timestamp for it in records]
-    counted = timestamps
-    if timestamps and max(timestamps) > arrived_at_ms:
-        counted = [
-            timestamp if it.timestamp_type == _LOG_APPEND_TIME else min(timestamp, arrived_at_ms)
-            for it, timestamp in zip(records, timestamps, strict=True)
-        ]
+    timestamps_ms = [it.timestamp for it in records]
     return Columns(
         records,
         [it.key for it in records],
         [it.value for it in records],
         [it.offset for it in records],
-        timestamps,
-        list(accumulate(counted, max, initial=before_ms)),
+        timestamps_ms,
+        log_times_ms(records, timestamps_ms, arrived_at_ms, before_ms),
     )
+
+
+def log_times_ms(
+    records: Sequence[LogRecord],
+    timestamps_ms: Sequence[int],
+    arrived_at_ms: int,
+    before_ms: int,
+) -> list[int]:
+    """Return the log time before the first record, and at each.
+
+    Args:
+        records: The next records of a partition.
+        timestamps_ms: Their timestamps.
+        arrived_at_ms: The clock when they came: where producers set timestamps, a later one
+            counts as this, so that a wrong clock can't hold a chunk open.
+        before_ms: The log time so far.
+    """
+    if timestamps_ms and max(timestamps_ms) > arrived_at_ms:
+        timestamps_ms = [
+            timestamp if it.timestamp_type == _LOG_APPEND_TIME else min(timestamp, arrived_at_ms)
+            for it, timestamp in zip(records, timestamps_ms, strict=True)
+        ]
+    return list(accumulate(timestamps_ms, max, initial=before_ms))
 
 
 def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
