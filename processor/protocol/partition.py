@@ -44,6 +44,7 @@ from processor.core.sessions import PartitionSessions
 from processor.metrics import Metrics
 from processor.protocol.changelog import PARTITION_KEY, decode_partition, decode_sessions
 from processor.protocol.port import Batch, PartitionBroker, TooLargeError
+from processor.protocol.rule_change import Reopened, given_back
 from processor.protocol.stage import Tally
 from processor.protocol.start_checks import first_entry, survey_until_settled, world_agrees
 from processor.protocol.state import ChunkerConfig, PartitionState
@@ -264,7 +265,12 @@ class Partition:
             raise
         if entry is None:
             entry = first_entry(survey, self._config)
-        sessions = PartitionSessions(
-            self._config.policy, decode_sessions(entries, self.where), entry.log_time_ms
-        )
-        return PartitionState(self._config, self.number, entry, sessions, self._omitted)
+        kept = Reopened(entry, list(decode_sessions(entries, self.where)), [])
+        if entry.rule != self._config.rule:
+            kept = given_back(entry, kept.states, survey.log_start, self.where)
+        entry, states, changed = kept
+        sessions = PartitionSessions(self._config.policy, states, entry.log_time_ms)
+        state = PartitionState(self._config, self.number, entry, sessions, self._omitted)
+        for session in changed:
+            state.put(session)
+        return state

@@ -1,0 +1,119 @@
+"""Another policy, accepted in the middle of a log, loses nothing and is kept from there on."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from processor.core.errors import StateError
+from processor.core.policy import ChunkPolicy
+from processor.protocol.partition import Partition
+from processor.protocol.port import Batch, Survey
+from processor.protocol.state import ChunkerConfig
+from processor.testing import FakeClock, RecordingMetrics
+from processor.wire import decode_chunk
+from tests.builders import WordCounter
+from tests.history import Message
+from tests.strategies import logs, policies
+
+
+class Broker:
+    """One log, and what was committed of it."""
+
+    def __init__(self, log):
+        self.log, self.log_start = log, 0
+        self.entries, self.chunks, self.low, self.committed = {}, [], None, None
+
+    @property
+    def end(self):
+        return self.log[-1].offset + 1 if self.log else 0
+
+    async def fence(self):
+        pass
+
+    async def read_changelog(self):
+        return {key: value for key, value in self.entries.items() if value is not None}
+
+    async def survey(self, _):
+        return Survey(1, self.log_start, self.end, self.committed, {})
+
+    async def seek(self, offset, _):
+        self.low = offset
+
+    async def commit(self, transaction):
+        self.entries |= transaction.entries
+        self.chunks += [decode_chunk(it.value) for it in transaction.chunks]
+        self.committed = transaction.next_offset
+
+    async def discard(self):
+        pass
+
+    async def work(self, config, until, *, is_lost=False):
+        """Open with ``config`` and feed up to an offset; what the last batch gave may be lost."""
+        partition = Partition(0, self, config, FakeClock(), RecordingMetrics())
+        await partition.open(lambda: True)
+        await partition.commit()
+        position = self.low
+        for it in [it for it in self.log if position <= it.offset < until]:
+            following = it.offset + 1
+            partition.feed(Batch(0, partition.incarnation, position, following, [it], 10**9, None))
+            position = following
+            if not (is_lost and following >= until):
+                await partition.commit()
+        await partition.close()
+
+
+def messages_of(log):
+    return [
+        Message(it.offset, it.session.encode(), None if is_end else it.value, it.timestamp_ms)
+        for it, is_end in log
+    ]
+
+
+def config_of(policy, *, bound=200_000):
+    return ChunkerConfig(
+        "records", policy, WordCounter(), max_replay_records=bound, accept_policy_change=True
+    )
+
+
+@given(logs(), policies, policies, st.data())
+def test_a_changed_policy_loses_nothing_and_is_kept(log, before, after, data):
+    """Whatever was checkpointed, and wherever the first worker and the second one end."""
+    broker = Broker(messages_of(log))
+    first, second = sorted(data.draw(st.tuples(*[st.integers(0, broker.end)] * 2)))
+    bound = data.draw(st.sampled_from([0, 2, 5]))
+
+    async def story():
+        await broker.work(config_of(before, bound=bound), first)
+        told = len(broker.chunks)
+        await broker.work(config_of(after), second, is_lost=True)
+        await broker.work(config_of(after), broker.end)
+        return told
+
+    told = asyncio.run(story())
+    for session in {it.session for it in broker.chunks}:
+        mine = [it for it in broker.chunks if it.session == session]
+        assert [it.t for it in mine] == list(range(1, len(mine) + 1))
+        out = [it.value_bytes for chunk in mine for it in chunk.records]
+        sent = [
+            it.value for it in broker.log if it.key.decode() == session and it.value is not None
+        ]
+        assert out == sent[: len(out)]
+    for chunk in broker.chunks[told:]:
+        assert len(chunk.records) <= max(after.max_chunk_records, 1)
+        assert chunk.token_count <= after.flush_tokens or len(chunk.records) == 1
+
+
+def test_checkpointed_records_that_the_log_lost_are_not_judged_by_another_policy():
+    """Nobody could count their tokens again, or tell when each came."""
+    before, after = (config_of(ChunkPolicy(max_tokens=it), bound=0) for it in (9, 3))
+    broker = Broker([Message(number, b"s", b"a b", 0) for number in range(3)])
+
+    async def story():
+        await broker.work(before, 2)
+        broker.log_start = 1
+        with pytest.raises(StateError, match="open record of offset 0, which the log, from 1 on"):
+            await broker.work(after, 3)
+
+    asyncio.run(story())
