@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.producer.sender import Sender
 from faust import App
 from faust.tables.manager import TableManager
@@ -40,6 +41,7 @@ PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
     PartitionRecords: ("_consume_aborted_up_to", "_contains_abort_marker"),
     GroupCoordinator: ("_do_heartbeat", "need_rejoin", "_send_req"),
     Sender: ("_do_txn_commit", "sender_task"),
+    MessageAccumulator: ("create_builder", "add_batch"),
     AIOKafkaConnection: ("connect", "_read"),
     StreamReader: ("feed_data", "readexactly", "_wait_for_data", "_wakeup_waiter"),
 }

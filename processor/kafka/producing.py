@@ -9,6 +9,7 @@ the safety.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -162,6 +163,12 @@ class TransactionalProducer:
         sender = producer._sender.sender_task  # noqa: SLF001
         if sender is not None:
             sender.cancel()
+        # What is still on its way fails for nobody.
+        accumulator = producer._message_accumulator  # noqa: SLF001
+        queued = chain.from_iterable(accumulator._batches.values())  # noqa: SLF001
+        for batch in (*accumulator._pending_batches, *queued):  # noqa: SLF001
+            batch.future.add_done_callback(_hear)
+            batch._drain_waiter.add_done_callback(_hear)  # noqa: SLF001
         closing = asyncio.ensure_future(producer.client.close())
         await asyncio.wait([closing], timeout=_DISCARD_TIMEOUT_S)
 
@@ -175,6 +182,7 @@ class TransactionalProducer:
             done = await self._producer.send_batch(
                 builder, target.topic, partition=target.partition
             )
+            done.add_done_callback(_hear)
             sent.append(_Sent(target, messages[begun:end], done))
             begun = end
         return sent
@@ -214,3 +222,12 @@ def _fill(builder: BatchBuilder, messages: Sequence[Message], begin: int) -> int
         if added is None:
             return index
     return len(messages)
+
+
+def _hear(done: asyncio.Future[Any]) -> None:
+    """Take the outcome of a batch, which a commit that fails before it asks for no more.
+
+    asyncio logs an exception that nobody took: many lines, long after what they are about.
+    """
+    if not done.cancelled():
+        done.exception()

@@ -1,9 +1,11 @@
 """What a producer's start may raise is an error of ours, so that the partition opens again."""
 
+# ruff: noqa: SLF001 - what fails there is private
 import asyncio
+import gc
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaConnectionError, ProducerFenced, TransactionalIdAuthorizationFailed
 
 from processor.core.errors import ConfigError, FencedError, UnreachableError
@@ -39,3 +41,29 @@ def test_every_failure_to_start_is_translated(raised, ours, monkeypatch):
         await producer.discard()
 
     asyncio.run(story())
+
+
+def test_batches_that_fail_after_the_commit_are_nobodys_errors():
+    """Symptom: `Future exception was never retrieved`, 64 times in three minutes of faults."""
+    heard = []
+
+    async def story():
+        asyncio.get_running_loop().set_exception_handler(lambda _, it: heard.append(it))
+        producer = TransactionalProducer(
+            {"bootstrap_servers": "127.0.0.1:1"}, "id", "records[0]", "none", max_batch_bytes=1000
+        )
+        accumulator = producer._producer._message_accumulator
+        at = TopicPartition("chunks", 0)
+        accumulator._txn_manager.set_pid_and_epoch(1, 0)
+        accumulator._txn_manager.begin_transaction()
+        builder = accumulator.create_builder()
+        builder.append(timestamp=0, key=b"s", value=b"chunk")
+        sent = await accumulator.add_batch(builder, at, 1.0)
+        sent.cancel()  # as a commit's time limit does
+        await producer.discard()
+        accumulator.fail_all(ProducerFenced())
+        await asyncio.sleep(0)
+
+    asyncio.run(story())
+    gc.collect()
+    assert not heard
