@@ -6,12 +6,13 @@ a group and topics of its own. What came out is judged before a figure is shown.
 
 import asyncio
 import hashlib
+import io
 import os
 import sys
 import tempfile
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ sys.path.insert(0, str(ROOT))  # the oracle is a test's, and no part of the pack
 from benchmarks.load import create_topic, load  # noqa: E402 - needs the path above
 from benchmarks.measure import ContenderError, Figures, committed, measure  # noqa: E402 - likewise
 from benchmarks.report import Row, report, table  # noqa: E402 - likewise
+from benchmarks.takeover import restarts, takeover_tables, takeovers  # noqa: E402 - likewise
 from processor.demo.kafka_jvm import start_jvm  # noqa: E402 - likewise
 from tests.e2e.log_reading import read_log  # noqa: E402 - likewise
 from tests.e2e.oracle import judge  # noqa: E402 - likewise
@@ -161,6 +163,26 @@ async def broker(folder: Path) -> AsyncIterator[str]:
         await asyncio.to_thread(started.stop)
 
 
+def faults(repeats: int) -> str:
+    """Measure takeovers and restarts on a broker of their own; return their tables."""
+    with tempfile.TemporaryDirectory(prefix="processor-bench-") as made:
+        folder = Path(made)
+        started = start_jvm(folder / "kafka")
+        try:
+            # What each worker logged is shown where one fails.
+            with redirect_stdout(io.StringIO()):
+                return takeover_tables(
+                    takeovers(started, folder, repeats, say), restarts(started, folder, say)
+                )
+        finally:
+            started.stop()
+
+
+def say(line: str) -> None:
+    """Show how far it is."""
+    click.echo(line, err=True)
+
+
 async def run_once(name: str, run: Run, folder: Path, total: int) -> Figures:
     """Measure one contender once and judge what it wrote."""
     contender = CONTENDERS[name]
@@ -199,19 +221,24 @@ async def bench(names: list[str], runs: int, total: int) -> list[Row]:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--runs", default=2, show_default=True, help="How many turns.")
+@click.option("--runs", default=2, show_default=True, help="How many turns; 0 for none.")
 @click.option("--records", default=300_000, show_default=True, help="How many lines to load.")
 @click.option("--only", type=click.Choice(list(CONTENDERS)), help="Measure this one alone.")
-def main(runs: int, records: int, only: str | None) -> None:
-    """Measure the worker and a pass-through; print a table and write benchmarks/report.md."""
+@click.option(
+    "--takeovers", "repeats", default=3, show_default=True, help="How often each; 0 for none."
+)
+def main(runs: int, records: int, only: str | None, repeats: int) -> None:
+    """Measure throughput beside a pass-through, then takeovers; write benchmarks/report.md."""
     names = [only] if only else list(CONTENDERS)
     try:
-        rows = asyncio.run(bench(names, runs, records))
+        rows = asyncio.run(bench(names, runs, records)) if runs else []
     except ContenderError as error:
         raise click.ClickException(str(error)) from error
     click.echo(table(rows, BASELINE))
+    tables = faults(repeats) if repeats and not only else ""
+    click.echo(tables)
     path = ROOT / "benchmarks/report.md"
-    path.write_text(report(rows, BASELINE, records, COMMIT_INTERVAL_S))
+    path.write_text(report(rows, BASELINE, records, COMMIT_INTERVAL_S, tables))
     click.echo(f"written to {path.relative_to(ROOT)}", err=True)
 
 

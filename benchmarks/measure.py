@@ -118,7 +118,7 @@ async def _samples(
             raise ContenderError(
                 _complaint(f"ended with status {process.returncode} at {records:,} records", log)
             )
-        sample = Sample(time.monotonic(), _cpu_s(process.pid), records)
+        sample = Sample(time.monotonic(), cpu_s(process.pid), records)
         if first is None and records > 0:
             first = sample
         if first is not None and records >= total:
@@ -135,7 +135,7 @@ def _complaint(what: str, log: Path) -> str:
     return "\n  ".join([f"{what}; its output ends:", *tail])
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """Return user and system time of all threads (proc(5), fields 14 and 15 of stat)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S

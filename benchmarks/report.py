@@ -24,6 +24,21 @@ class Row:
     figures: Figures
 
 
+_TAKEOVERS = """
+## When a worker stops, dies or hangs
+
+{tables}
+
+Two workers, 4 partitions, 400 records a second, a session timeout of 10 s; from the event until
+each partition's committed offset had moved past where it stood, looked at four times a second. A
+restart's CPU is a new worker's up to the first commit behind what it restored and replayed, less
+that of one that finds nothing. The last row has `PROCESSOR_MAX_REPLAY_RECORDS=20000`, which bounds
+each partition's replay.
+
+## With what
+"""
+
+
 def table(rows: Sequence[Row], baseline: str) -> str:
     """Return a Markdown table; the ratio is to the baseline's ``k/CPU-s`` in the same run."""
     base = {row.run: row.figures.records_per_cpu_s for row in rows if row.name == baseline}
@@ -47,7 +62,9 @@ def table(rows: Sequence[Row], baseline: str) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def report(rows: Sequence[Row], baseline: str, records: int, commit_interval_s: float) -> str:
+def report(
+    rows: Sequence[Row], baseline: str, records: int, commit_interval_s: float, takeovers: str
+) -> str:
     """Return the whole report in Markdown."""
     given = "given by KAFKA_BOOTSTRAP_SERVERS"
     broker = (
@@ -64,7 +81,7 @@ def report(rows: Sequence[Row], baseline: str, records: int, commit_interval_s: 
 `k/CPU-s` and `k/s`: thousand records per CPU-second of the process and per second, from the first
 progress seen to the end. `whole` counts the start too. `ratio`: to `{baseline}` in the same run.
 Every output was judged before its figures were kept.
-
+{_TAKEOVERS.format(tables=takeovers) if takeovers else ""}
 - Input: {records:,} made transcript lines of up to {MAX_LINE_BYTES:,} bytes, {SESSIONS} sessions, \
 {PARTITIONS} partitions.
 - Each: exactly once, a commit every {commit_interval_s:g} s, one process. The worker counts

@@ -42,6 +42,10 @@ class Worker:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self):
+        return self._process.pid
+
     def is_running(self):
         return self._process.poll() is None
 
