@@ -52,6 +52,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
         rule: Policy and token counter, by name.
         fingerprint: Offset and timestamp of the last record processed, to know the log again.
         counts: See ``Counts``.
+        topic: The records topic; empty where an older version wrote the entry.
     """
 
     low: int
@@ -61,6 +62,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
     rule: dict[str, Any]
     fingerprint: tuple[int, int] | None
     counts: Counts
+    topic: str = ""
 
 
 def encode_session(state: SessionState) -> bytes:

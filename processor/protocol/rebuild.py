@@ -216,6 +216,7 @@ class Rebuild:
             rule=self._rule,
             fingerprint=self._fingerprint,
             counts=self._counts,
+            topic=self._topic,
         )
         return Rebuilt(entry, self._states, open_record_count)
 

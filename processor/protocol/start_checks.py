@@ -57,6 +57,7 @@ def world_agrees(
             )
             raise StateError(message)
         return
+    _check_topic(entry, config, where)
     _check_partitions(entry, survey, where)
     _check_log(entry, survey, where)
     _check_offset(entry, survey, where)
@@ -90,7 +91,17 @@ def first_entry(survey: Survey, config: ChunkerConfig) -> PartitionEntry:
         rule=config.rule,
         fingerprint=None,
         counts=Counts(),
+        topic=config.topic,
     )
+
+
+def _check_topic(entry: PartitionEntry, config: ChunkerConfig, where: str) -> None:
+    if entry.topic not in ("", config.topic):
+        message = (
+            f"{where}: the state under this PROCESSOR_APP_ID is that of topic {entry.topic}; an "
+            "application has one records topic. Choose another PROCESSOR_APP_ID for this one"
+        )
+        raise ConfigError(message)
 
 
 def _check_partitions(entry: PartitionEntry, survey: Survey, where: str) -> None:

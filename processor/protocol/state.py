@@ -285,5 +285,6 @@ class PartitionState:
                 rule=self._config.rule,
                 fingerprint=self._fingerprint,
                 counts=self.counts,
+                topic=self._config.topic,
             )
         )

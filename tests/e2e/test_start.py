@@ -112,6 +112,17 @@ def test_chunks_that_no_state_tells_of_are_noticed(stopped):
     assert "`processor state rebuild`" in said
 
 
+def test_second_app_of_the_same_name_is_noticed(stopped, deploy):
+    """Symptom: two topics' partitions wrote their entries over each other's."""
+    other = deploy(partitions=2)
+    code, said = refused(
+        stopped, records_topic=other.records, chunks_topic=other.chunks, max_tokens=4_000
+    )
+    assert code == 78
+    assert f"is that of topic {stopped.records}" in said
+    assert "another PROCESSOR_APP_ID" in said
+
+
 def test_more_partitions_of_records_alone_are_noticed(stopped):
     asyncio.run(asking.grow_topic(stopped.bootstrap, stopped.records, partitions=3))
     code, _ = refused(stopped)

@@ -1,6 +1,7 @@
 """What a worker does not go on from: each message says what differs and what to do."""
 
 import pytest
+from msgspec.structs import replace
 
 from processor.core.errors import ProcessorError
 from processor.core.policy import ChunkPolicy
@@ -41,6 +42,7 @@ def test_state_that_fits_is_gone_on_from():
         (ENTRY, {"stable_end": 6, "committed": 6}, "processed up to 7", RESET),
         (ENTRY, {"timestamps": {6: 1001}}, "has the timestamp 1001", RESET),
         (ENTRY, {"committed": 5}, "someone has reset the group", "--to-offset 7`"),
+        (replace(ENTRY, topic="other"), {}, "is that of topic other", "another PROCESSOR_APP_ID"),
         (ENTRY, {"partition_count": 5}, "had 4 partitions and now has 5", "PROCESSOR_APP_ID"),
     ],
 )
