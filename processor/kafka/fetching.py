@@ -12,6 +12,7 @@ silently, every record of it lost.
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -24,6 +25,9 @@ from processor.clock import Clock
 from processor.protocol.port import Batch, Head
 
 _UNPOSITIONED_WAIT_S: Final = 0.05
+#: With the partitions' own bound less than a worker gives itself to stop.
+_LEAVE_TIMEOUT_S: Final = 8.0
+log = logging.getLogger(__name__)
 
 
 class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
@@ -124,6 +128,24 @@ class BatchConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is unty
         """The fetcher, once started."""
         fetcher: BatchFetcher = self._fetcher
         return fetcher
+
+    async def stop(self) -> None:
+        """Leave the group and close.
+
+        A group answers a join only once all have joined, and aiokafka waits for that before it
+        leaves: here not for ever. Then the group notices by the session timeout.
+        """
+        coordinator = self._coordinator
+        if coordinator is not None and not self._closed:
+            leaving = asyncio.ensure_future(coordinator.close())
+            done, _ = await asyncio.wait([leaving], timeout=_LEAVE_TIMEOUT_S)
+            if done:
+                await leaving
+            else:
+                log.warning("the group did not let us go in %.0f s; gone without", _LEAVE_TIMEOUT_S)
+                leaving.cancel()  # and with it what it waits for
+                await coordinator._stop_heartbeat_task()  # noqa: SLF001
+        await super().stop()
 
     async def start(self) -> None:
         """Start, with our fetcher in the place of the one that aiokafka makes itself."""

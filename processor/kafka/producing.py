@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import (
     GroupAuthorizationFailedError,
+    IllegalOperation,
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
     InvalidTxnState,
@@ -47,6 +48,8 @@ _FENCED: Final = (
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
     InvalidTxnState,
+    # No transaction any more: a batch that was under way was fenced while the next one was made.
+    IllegalOperation,
 )
 _FORBIDDEN: Final = (
     TopicAuthorizationFailedError,
@@ -149,7 +152,7 @@ class TransactionalProducer:
             offset = OffsetAndMetadata(transaction.next_offset, "")
             await producer.send_offsets_to_transaction({targets.records: offset}, targets.group)
             await producer.commit_transaction()
-        except KafkaError as error:
+        except (KafkaError, IllegalOperation) as error:
             raise translated(error, self._where) from error
         if self._commit_requests > 1:
             message = f"{self._where}: the commit was asked for {self._commit_requests} times"
@@ -169,6 +172,9 @@ class TransactionalProducer:
         for batch in (*accumulator._pending_batches, *queued):  # noqa: SLF001
             batch.future.add_done_callback(_hear)
             batch._drain_waiter.add_done_callback(_hear)  # noqa: SLF001
+        ending = producer._txn_manager._transaction_waiter  # noqa: SLF001
+        if ending is not None:
+            ending.add_done_callback(_hear)
         closing = asyncio.ensure_future(producer.client.close())
         await asyncio.wait([closing], timeout=_DISCARD_TIMEOUT_S)
 

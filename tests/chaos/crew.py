@@ -86,6 +86,7 @@ class Crew:
     def stop(self, slot: int) -> None:
         """Ask a worker to end and wait until it has."""
         worker, at = self._take(slot), self._slots[slot]
+        found_no_broker = at.had_outage()
         at.started_at = time.monotonic()  # what counts now is an outage from here on
         try:
             status = worker.terminate(within_s=_STOP_WITHIN_S)
@@ -98,6 +99,8 @@ class Crew:
             self.exits["1, stopped without a broker"] += 1
         elif status == 0:
             self.exits["0, stopped by us"] += 1
+        elif self._is_early(status, worker) and (found_no_broker or at.had_outage()):
+            self.exits["69, no broker at the start"] += 1
         elif status == -signal.SIGTERM and _STARTED not in worker.output():
             # Python was still importing, so that the signal did what it does to any process.
             self.exits["-15, stopped before it had begun"] += 1
@@ -152,11 +155,13 @@ class Crew:
 
     def _note_end(self, slot: int, worker: Worker) -> None:
         status = worker.exit_code(within_s=1)
-        is_early = status == _UNREACHABLE and _STARTED not in worker.output()
-        if is_early and self._slots[slot].had_outage():
+        if self._is_early(status, worker) and self._slots[slot].had_outage():
             self.exits["69, no broker at the start"] += 1
         else:
             self._blame(slot, worker, f"{status} by itself")
+
+    def _is_early(self, status: int, worker: Worker) -> bool:
+        return status == _UNREACHABLE and _STARTED not in worker.output()
 
     def _blame(self, slot: int, worker: Worker, status: str) -> None:
         self.exits[status] += 1

@@ -44,4 +44,8 @@ def step_with_signals() -> None:
 
 if __name__ == "__main__":
     step_with_signals()
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    finally:
+        # At its end Python gives them back their default, which is to kill.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {FORWARD, BACK})

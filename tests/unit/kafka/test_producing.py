@@ -6,10 +6,16 @@ import gc
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaConnectionError, ProducerFenced, TransactionalIdAuthorizationFailed
+from aiokafka.errors import (
+    IllegalOperation,
+    KafkaConnectionError,
+    ProducerFenced,
+    TransactionalIdAuthorizationFailed,
+)
 
 from processor.core.errors import ConfigError, FencedError, UnreachableError
-from processor.kafka.producing import TransactionalProducer
+from processor.kafka.producing import Targets, TransactionalProducer
+from processor.protocol.port import Transaction
 
 
 @pytest.mark.parametrize(
@@ -67,3 +73,31 @@ def test_batches_that_fail_after_the_commit_are_nobodys_errors():
     asyncio.run(story())
     gc.collect()
     assert not heard
+
+
+def test_transaction_that_is_gone_while_its_batches_are_made_is_a_fence(monkeypatch):
+    """Symptom: exit 70, `Can't send messages while not in transaction`.
+
+    Cause: a zombie's first batch was fenced before its second one was handed over.
+    """
+
+    async def begin(_):
+        pass
+
+    async def send(*_, **__):
+        raise IllegalOperation
+
+    monkeypatch.setattr(AIOKafkaProducer, "begin_transaction", begin)
+    monkeypatch.setattr(AIOKafkaProducer, "send_batch", send)
+    at = TopicPartition("any", 0)
+
+    async def story():
+        producer = TransactionalProducer(
+            {"bootstrap_servers": "127.0.0.1:1"}, "id", "records[0]", "none", max_batch_bytes=1000
+        )
+        transaction = Transaction([], {b"s": b"entry"}, [], 1)
+        with pytest.raises(FencedError, match=r"records\[0\]"):
+            await producer.commit(transaction, Targets(at, at, at, at, "group"))
+        await producer.discard()
+
+    asyncio.run(story())

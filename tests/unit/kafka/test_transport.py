@@ -69,3 +69,36 @@ def test_nothing_is_taken_when_the_flow_has_stopped_during_the_wait(is_stopped, 
     consumer = SimpleNamespace(_closed=False, fetcher=fetcher)
     fetched = asyncio.run(thread._fetch_records(consumer, {("records", 0)}, timeout=1.0))
     assert (len(fetched), fetcher.position) == (position, position)
+
+
+def test_worker_that_stops_does_not_wait_for_a_group_that_never_settles(monkeypatch, caplog):
+    """Symptom: exit 1, 25 s after SIGTERM, in a group that another member kept rebalancing.
+
+    Cause: aiokafka finishes a join before it leaves, and a join takes as long as the slowest.
+    """
+    monkeypatch.setattr("processor.kafka.fetching._LEAVE_TIMEOUT_S", 0.05)
+    ended = []
+
+    class Coordinator:
+        is_closing = False
+
+        async def close(self):
+            if self.is_closing:
+                return
+            self.is_closing = True
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append("join")
+
+        async def _stop_heartbeat_task(self):
+            ended.append("heartbeat")
+
+    async def check():
+        consumer = BatchConsumer(clock=FakeClock(), grace_ms=0)
+        consumer._coordinator = Coordinator()
+        await asyncio.wait_for(consumer.stop(), 5)
+
+    asyncio.run(check())
+    assert sorted(ended) == ["heartbeat", "join"]
+    assert "did not let us go" in caplog.text
