@@ -41,6 +41,7 @@ from processor.settings import Settings
 #: does not show, small enough that a dozen of them queued are no memory to speak of.
 _FETCH_BYTES: Final = 2 << 20
 _FETCH_WAIT_MS: Final = 250
+_REBALANCE_TIMEOUT_MS: Final = 15_000
 _MEMBERSHIP_INTERVAL_S: Final = 1.0
 #: Why the group will never take us, and what to do.
 _REFUSALS: Final[Mapping[type[KafkaError], str]] = {
@@ -292,6 +293,8 @@ def consumer_settings(settings: Settings) -> dict[str, Any]:
         "fetch_max_wait_ms": _FETCH_WAIT_MS,
         "session_timeout_ms": session_timeout_ms,
         "heartbeat_interval_ms": max(session_timeout_ms // 10, 100),
-        "rebalance_timeout_ms": max(session_timeout_ms, 30_000),
+        # After a broker's restart a group may wait this long for members that died meanwhile. Ours
+        # need a heartbeat and what a revocation may take; one put out too early is fenced.
+        "rebalance_timeout_ms": max(session_timeout_ms, _REBALANCE_TIMEOUT_MS),
         "max_poll_interval_ms": 300_000,
     }
