@@ -55,7 +55,7 @@ def missing_fault(settings: Settings, names: list[str]) -> str:
             flags.append(f"{flag_names()[field]} {value}")
     command = f"processor topics create {' '.join(flags)}"
     fault = f"missing, or hidden from this user: {', '.join(names)}; create with:\n  {command}"
-    is_state_lost = settings.changelog_topic in names
+    is_state_lost = bool(settings.app_id) and settings.changelog_topic in names
     if is_state_lost and not {settings.records_topic, settings.chunks_topic} & set(names):
         fault += (
             f"\n  and if the app has run before, {settings.changelog_topic} and its state are lost;"

@@ -1,6 +1,6 @@
 import pytest
 
-from processor.kafka.topic_checks import TopicFacts, find_faults
+from processor.kafka.topic_checks import TopicFacts, find_faults, missing_fault
 from processor.settings import Settings
 
 SETTINGS = Settings(app_id="app", bootstrap_servers="broker:1")
@@ -115,3 +115,9 @@ def test_a_batch_as_large_as_a_chunk_fits_every_topic_that_is_written(topic, lim
 def test_all_faults_are_found_at_once():
     wrong = {"chunks": None, "changelog": {"policies": {"delete"}, "count": 1, "limit": 1}}
     assert len(find_faults(SETTINGS, topics(**wrong))) == 5
+
+
+def test_missing_topic_is_named_to_someone_who_runs_no_app():
+    """Symptom: `processor verify` without an app asked for PROCESSOR_APP_ID, not for the topic."""
+    fault = missing_fault(Settings(), ["chunks"])
+    assert "chunks; create with:" in fault
