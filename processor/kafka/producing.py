@@ -199,11 +199,12 @@ class TransactionalProducer:
             # Only what is too large by itself has a batch of its own.
             if len(batch.messages) == 1 and lone_offset is not None:
                 raise TooLargeError(lone_offset) from result
+            count = len(batch.messages)
+            what = "a message" if count == 1 else f"{count} messages that share a batch"
             message = (
-                f"{self._where}: topic {batch.target.topic} refuses {len(batch.messages)} messages "
-                "together, or one that it must take, as too large; was its max.message.bytes "
-                "lowered? Raise it well above that of the records topic and above "
-                "PROCESSOR_MAX_CHUNK_BYTES, and start again"
+                f"{self._where}: topic {batch.target.topic} refuses {what} as too large; was its "
+                "max.message.bytes lowered? Raise it well above that of the records topic and "
+                "above PROCESSOR_MAX_CHUNK_BYTES, and start again"
             )
             raise StateError(message) from result
         if isinstance(result, BaseException):

@@ -162,5 +162,5 @@ def test_dead_letter_that_its_topic_refuses_ends_the_worker_with_the_remedy(narr
     worker = narrow.start()
     assert worker.exit_code(within_s=30) == 70
     said = worker.output().splitlines()[-1]
-    assert "dead-letter topic refuses a message as too large" in said
+    assert f"{narrow.topics.dead_letter_topic} refuses a message as too large" in said
     assert "Raise it well above that of the records topic" in said
