@@ -8,8 +8,6 @@ one that finds nothing. Every app is judged by the oracle before its figures cou
 
 import asyncio
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -169,12 +167,8 @@ def _restart(broker: LocalBroker, folder: Path, lines: Sequence[Line], **setting
 
 def _standing(app: Deployment) -> tuple[int, int]:
     """Return how many records a restart would replay, and how many sessions are stored."""
-    shown = subprocess.run(
-        [sys.executable, "-m", "processor", "state", "show", "--output", "json"],
-        env=app.environment(),
-        check=True,
-        capture_output=True,
-    )
+    shown = app.run("state", "show", "--output", "json")
+    shown.check_returncode()
     partitions = [json.loads(line) for line in shown.stdout.splitlines()]
     replayed = sum(it["seen"] - it["low"] for it in partitions)
     return replayed, sum(it["sessions"] for it in partitions)

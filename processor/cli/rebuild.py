@@ -2,16 +2,16 @@
 
 import asyncio
 import json
-import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
 import click
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 
 from processor.app import chunker_config
 from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
+from processor.cli.progress import counted, progress_bar
 from processor.cli.stopped import (
     POLICY,
     NoMember,
@@ -30,8 +30,6 @@ from processor.protocol.port import Survey
 from processor.protocol.rebuild import Rebuild, Rebuilt, check_nothing_deleted
 from processor.protocol.start_checks import check_changelog_whole
 from processor.settings import Settings
-
-Advance = Callable[[int], None]
 
 
 class _Consent(NamedTuple):
@@ -97,12 +95,7 @@ async def _rebuild_one(settings: Settings, number: int, consent: _Consent) -> di
         survey = await broker.survey([])
         # Written into this topic, it would still be one whose beginning is missing.
         check_changelog_whole(survey, where)
-        with click.progressbar(
-            length=0,
-            label=f"reading {where}",
-            file=click.get_text_stream("stderr"),
-            hidden=not sys.stderr.isatty(),
-        ) as bar:
+        with progress_bar(f"reading {where}", 0) as bar:
             made = await _read(settings, number, survey, consent, bar)
         if not consent.is_dry_run:
             gone: dict[bytes, bytes | None] = dict.fromkeys(there)
@@ -167,7 +160,10 @@ async def _read(
         if not consent.is_deleted_accepted:
             check_nothing_deleted(survey, starts[0], f"{settings.records_topic}[{number}]")
         rebuild = Rebuild(chunker_config(settings), number, survey, starts[0])
-        chunks, letters, records = map(_counted, readers, places, [bar.update] * 3)
+        chunks, letters, records = (
+            counted(read_to_end(reader, place), bar.update)
+            for reader, place in zip(readers, places, strict=True)
+        )
         async for messages in chunks:
             for message in messages:
                 rebuild.take_chunk(message.value or b"", message.offset)
@@ -178,14 +174,6 @@ async def _read(
             if not rebuild.take_records(messages, clock.now_ms()):
                 break
         return rebuild.finish()
-
-
-async def _counted(
-    reader: AIOKafkaConsumer, place: TopicPartition, advance: Advance
-) -> AsyncIterator[Any]:
-    async for messages in read_to_end(reader, place):
-        advance(len(messages))
-        yield messages
 
 
 def _described(row: Mapping[str, Any]) -> str:

@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -11,17 +10,17 @@ import click
 from aiokafka import TopicPartition
 
 from processor.cli.options import KAFKA, output_option, settings_options
+from processor.cli.progress import Advance, counted, progress_bar
 from processor.core.errors import ConfigError
 from processor.kafka.connection import client_settings
 from processor.kafka.groups import group_offsets
 from processor.kafka.reading import partition_reader, read_to_end
 from processor.kafka.topics import describe_topic
-from processor.proof.message import Message, Starts, Topics
+from processor.proof.message import Starts, Topics
 from processor.proof.report import Report
 from processor.proof.verify import PartitionProof, prove_partition, warn_of_split_sessions
 from processor.settings import Settings
 
-Advance = Callable[[int], None]
 _READ: Final = ("records_topic", "chunks_topic", "dead_letter_topic")
 
 
@@ -73,12 +72,8 @@ async def _verify(settings: Settings, *, is_recomputed: bool) -> Report:
             proof.recompute()
         return proof
 
-    with click.progressbar(
-        length=await _message_count(settings, topics.records, partition_count),
-        label="verifying",
-        file=click.get_text_stream("stderr"),
-        hidden=not sys.stderr.isatty(),
-    ) as bar:
+    length = await _message_count(settings, topics.records, partition_count)
+    with progress_bar("verifying", length) as bar:
         proofs = [
             await _prove(settings, number, proof_of, bar.update)
             for number in range(partition_count)
@@ -119,13 +114,5 @@ async def _prove(
             read_to_end(reader, place) for reader, place in zip(readers, places, strict=True)
         )
         proof = proof_of(number, Starts(*starts))
-        await prove_partition(proof, _counted(records, advance), chunks, letters)
+        await prove_partition(proof, counted(records, advance), chunks, letters)
     return proof
-
-
-async def _counted(
-    batches: AsyncIterator[Sequence[Message]], advance: Advance
-) -> AsyncIterator[Sequence[Message]]:
-    async for messages in batches:
-        advance(len(messages))
-        yield messages

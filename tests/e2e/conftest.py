@@ -13,6 +13,7 @@ from processor.core.errors import ConfigError
 from processor.demo.brokers import EVICTING, RESTARTING, choose, pick, start_jvm
 from processor.kafka.topics import create_topics
 from processor.settings import Settings
+from tests.e2e.workers import deployments
 
 HERE = Path(__file__).parent
 ABLE = {"eviction": EVICTING, "restart": RESTARTING}
@@ -46,6 +47,13 @@ def broker(request):
     request.config.stash[STARTED].append(f"{running.name} at {running.bootstrap}")
     yield running
     running.stop()
+
+
+@pytest.fixture
+def deploy(broker, tmp_path):
+    """A function that makes deployments, see ``workers.py``."""
+    with deployments(broker, tmp_path) as deploy:
+        yield deploy
 
 
 @pytest.fixture

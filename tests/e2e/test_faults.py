@@ -13,12 +13,6 @@ from tests.e2e.producing import Line, ends_of, lines_of
 from tests.e2e.workers import Deployment, deployments
 
 
-@pytest.fixture
-def deploy(broker, tmp_path):
-    with deployments(broker, tmp_path) as deploy:
-        yield deploy
-
-
 def some_lines(count, seed):
     return lines_of(transcripts(count, seed, sessions=80, max_line_bytes=30_000))
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -11,15 +9,8 @@ from processor.demo.transcripts import transcripts
 from processor.kafka.topics import create_topics
 from tests.e2e import asking
 from tests.e2e.producing import Line, ends_of, lines_of
-from tests.e2e.workers import deployments
 
 PARTITIONS = 2
-
-
-@pytest.fixture
-def deploy(broker, tmp_path):
-    with deployments(broker, tmp_path) as deploy:
-        yield deploy
 
 
 def mixed(count, seed):
@@ -60,27 +51,14 @@ def lose_changelog(app):
     asyncio.run(recreate())
 
 
-def state(app, verb, *args, **settings):
-    return subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "processor", "state", verb, *args],
-        env=app.environment(**settings),
-        cwd=app.folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-
-
 def shown(app):
-    done = state(app, "show", "--output", "json")
+    done = app.run("state", "show", "--output", "json")
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def rebuilt(app, *args):
-    done = state(app, "rebuild", "--all", "--output", "json", *args)
+    done = app.run("state", "rebuild", "--all", "--output", "json", *args)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -132,14 +110,14 @@ def test_dry_run_writes_nothing_and_shows_what_a_run_writes(stopped):
     written = rebuilt(stopped)
     assert [row | {"written": False} for row in written] == said
     assert all(row["open_records"] > 0 for row in written)
-    text = state(stopped, "rebuild", "--all", "--force", "--dry-run").stdout
+    text = stopped.run("state", "rebuild", "--all", "--force", "--dry-run").stdout
     assert f"{stopped.records}[0]: " in text
     assert text.splitlines()[0].endswith("; nothing is written")
 
 
 def test_state_that_is_readable_is_not_overwritten_unless_forced(stopped):
     before = shown(stopped)
-    done = state(stopped, "rebuild", "--all")
+    done = stopped.run("state", "rebuild", "--all")
     assert done.returncode == 70
     assert "all of it is readable" in done.stderr
     assert "--force" in done.stderr
@@ -151,7 +129,7 @@ def test_state_that_is_readable_is_not_overwritten_unless_forced(stopped):
 def test_rebuilding_is_refused_while_the_group_has_members(stopped):
     stopped.start()
     stopped.wait_for_members(1)
-    done = state(stopped, "rebuild", "--all", "--force")
+    done = stopped.run("state", "rebuild", "--all", "--force")
     assert done.returncode == 1
     assert "has 1 members" in done.stderr
 
@@ -160,7 +138,7 @@ def test_rebuilding_is_refused_where_records_are_deleted_unless_accepted(stopped
     lose_changelog(stopped)
     at = asking.partitions_named(stopped.records, PARTITIONS)
     asyncio.run(asking.delete_before(stopped.bootstrap, dict.fromkeys(at, 5)))
-    done = state(stopped, "rebuild", "--all")
+    done = stopped.run("state", "rebuild", "--all")
     assert done.returncode == 70
     assert "retention has deleted the records before offset 5" in done.stderr
     assert all(row["low"] is None for row in shown(stopped))

@@ -1,19 +1,9 @@
 """Chunks are a function of the log: other workers, other deaths, the same bytes."""
 
-import subprocess
-import sys
-
 import pytest
 
 from processor.demo.transcripts import transcripts
 from tests.e2e.producing import ends_of, lines_of
-from tests.e2e.workers import deployments
-
-
-@pytest.fixture
-def deploy(broker, tmp_path):
-    with deployments(broker, tmp_path) as deploy:
-        yield deploy
 
 
 def some_lines(count, seed):
@@ -22,16 +12,7 @@ def some_lines(count, seed):
 
 def recomputed(app):
     """Run ``processor verify --recompute`` and return what it said last."""
-    done = subprocess.run(
-        [sys.executable, "-m", "processor", "verify", "--recompute"],
-        env=app.environment(),
-        cwd=app.folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+    done = app.run("verify", "--recompute")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]
 

@@ -12,13 +12,7 @@ from processor.demo.local_broker import free_ports
 from processor.demo.transcripts import transcripts
 from tests.e2e import asking
 from tests.e2e.producing import Line, lines_of
-from tests.e2e.workers import ROOT, deployments
-
-
-@pytest.fixture
-def deploy(broker, tmp_path):
-    with deployments(broker, tmp_path) as deploy:
-        yield deploy
+from tests.e2e.workers import ROOT
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from processor.app import chunker_config
+from processor.cli.stopped import NoMember
 from processor.core.records import Carried, Record
 from processor.core.session_state import SessionState
 from processor.kafka.broker import KafkaPartitionBroker
@@ -56,14 +57,6 @@ def shown(settings, *args):
     done = run(settings, "show", "--output", "json", *args)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-class NoMember:
-    async def seek_stamped(self, *_):
-        raise NotImplementedError
-
-    async def is_member(self):
-        return False
 
 
 def broker_of(settings, partition=0):

@@ -5,8 +5,6 @@ import textwrap
 import time
 from contextlib import asynccontextmanager
 
-import pytest
-
 from processor.demo.transcripts import transcripts
 from tests.e2e.producing import lines_of, producer
 from tests.e2e.workers import deployments
@@ -44,12 +42,6 @@ FAULTY = """
     {fault}
     sys.exit(main())
 """
-
-
-@pytest.fixture
-def deploy(broker, tmp_path):
-    with deployments(broker, tmp_path) as deploy:
-        yield deploy
 
 
 def start_faulty(app, fault):

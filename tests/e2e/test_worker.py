@@ -6,17 +6,8 @@ import json
 import time
 from collections import Counter
 
-import pytest
-
 from processor.demo.transcripts import transcripts
 from tests.e2e.producing import Line, ends_of, lines_of, producer
-from tests.e2e.workers import deployments
-
-
-@pytest.fixture
-def deploy(broker, tmp_path):
-    with deployments(broker, tmp_path) as deploy:
-        yield deploy
 
 
 def chunks_of(app, session=None):

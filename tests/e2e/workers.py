@@ -146,6 +146,19 @@ class Deployment:
             | {env_name(name): str(value) for name, value in (self._settings | settings).items()}
         )
 
+    def run(self, *arguments, within_s=120.0, **settings):
+        """Run another verb of the app to its end, and return how it ended and what it said."""
+        return subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "processor", *arguments],
+            env=self.environment(**settings),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=within_s,
+        )
+
     def kill(self, worker):
         """Kill -9 a worker; a broker that evicts nobody is told, once no other is left."""
         worker.kill()
