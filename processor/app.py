@@ -32,7 +32,8 @@ from processor.ops.watchdog import LoopGuard, Watchdog
 from processor.protocol.partition import Partition
 from processor.protocol.partitions import Partitions
 from processor.protocol.state import ChunkerConfig
-from processor.settings import Settings, load_settings, require_app_id
+from processor.settings import Settings, require_app_id
+from processor.settings_loading import load_settings
 
 #: Bounds of what a rebalance and a shutdown may wait for a commit.
 _REVOKE_TIMEOUT_S: Final = 5.0

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from processor.cli.options import config_file_option, output_option
-from processor.settings import env_name, load_with_origins, require_app_id
+from processor.settings import env_name, require_app_id
+from processor.settings_loading import load_with_origins
 
 
 @click.group()

@@ -18,7 +18,7 @@ from processor.demo.processes import Verb, remove_from_group
 from processor.demo.transcripts import transcripts
 from processor.kafka.topics import create_topics
 from processor.kafka.transport import client_id
-from processor.settings import load_settings
+from processor.settings_loading import load_settings
 from processor.sources.jsonl import read_lines
 from processor.wire import decode_chunk
 

@@ -9,7 +9,8 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args
 import click
 
 from processor.ops.logging import configure_logging
-from processor.settings import Settings, env_name, flag_names, load_settings, require_app_id
+from processor.settings import Settings, env_name, flag_names, require_app_id
+from processor.settings_loading import load_settings
 from processor.sources.jsonl import SessionRule
 
 P = ParamSpec("P")

@@ -12,7 +12,7 @@ ASKING = """
     import json
 
     from processor.app import create_app
-    from processor.settings import load_settings
+    from processor.settings_loading import load_settings
 
     app = create_app(load_settings())
 

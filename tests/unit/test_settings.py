@@ -10,10 +10,9 @@ from processor.settings import (
     Settings,
     env_name,
     flag_names,
-    load_settings,
-    load_with_origins,
     require_app_id,
 )
+from processor.settings_loading import load_settings, load_with_origins
 
 # Written out, not derived: these names are a promise to operators.
 NAMES = {
