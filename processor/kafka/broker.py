@@ -1,6 +1,6 @@
 """One partition's side of Apache Kafka: ``PartitionBroker`` over aiokafka."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from aiokafka import TopicPartition
@@ -8,10 +8,11 @@ from aiokafka.errors import KafkaError
 
 from processor.core.errors import FencedError
 from processor.kafka.connection import client_settings
+from processor.kafka.flow import Flow
 from processor.kafka.groups import committed_offset
-from processor.kafka.producing import Targets, TransactionalProducer, translated
+from processor.kafka.producing import Position, TransactionalProducer, translated
 from processor.kafka.reading import partition_reader, read_to_end, timestamp_of
-from processor.protocol.port import Survey, Transaction
+from processor.protocol.port import Message, Survey, Transaction
 from processor.settings import Settings
 
 _FENCE_TIMEOUT_S: Final = 40.0
@@ -33,25 +34,22 @@ class KafkaPartitionBroker:
     """``PartitionBroker`` of one partition; see ``protocol/port.py`` for what each call does.
 
     Args:
-        settings: Topics, group and connection.
-        partition: Its number, the same in all four topics.
+        settings: Connection, and bounds of what is written.
+        flow: The topics, by role.
+        partition: Its number in the input and the changelog.
         consumer: The group's member; it exists only once the worker runs.
     """
 
-    def __init__(self, settings: Settings, partition: int, consumer: GroupConsumer) -> None:
+    def __init__(
+        self, settings: Settings, flow: Flow, partition: int, consumer: GroupConsumer
+    ) -> None:
         self._settings = settings
         self._client = client_settings(settings)
         self._consumer = consumer
-        self._targets = Targets(
-            TopicPartition(settings.records_topic, partition),
-            TopicPartition(settings.chunks_topic, partition),
-            TopicPartition(settings.changelog_topic, partition),
-            TopicPartition(settings.dead_letter_topic, partition),
-            settings.app_id,
-        )
-        # Always the same for this partition: it is the lock.
-        self._transactional_id = f"{settings.app_id}-{settings.records_topic}-{partition}"
-        self._where = f"{settings.records_topic}[{partition}]"
+        self._flow = flow
+        self._input = TopicPartition(flow.input_topic, partition)
+        self._changelog = TopicPartition(flow.changelog_topic, partition)
+        self._where = f"{flow.input_topic}[{partition}]"
         # A start check holds it below the topics' limits.
         self._max_chunk_bytes = settings.max_chunk_bytes
         self._compression = settings.compression
@@ -62,7 +60,7 @@ class KafkaPartitionBroker:
         await self.discard()
         producer = TransactionalProducer(
             self._client,
-            self._transactional_id,
+            self._flow.transactional_id(self._input.partition),
             self._where,
             self._compression,
             max_batch_bytes=self._max_chunk_bytes,
@@ -73,7 +71,7 @@ class KafkaPartitionBroker:
     async def read_changelog(self) -> Mapping[bytes, bytes]:
         """Return the latest entry of each key."""
         entries: dict[bytes, bytes] = {}
-        changelog = self._targets.changelog
+        changelog = self._changelog
         async with partition_reader(self._client, changelog) as reader:
             async for records in read_to_end(reader, changelog):
                 for record in records:
@@ -86,7 +84,7 @@ class KafkaPartitionBroker:
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""
-        records, changelog = self._targets.records, self._targets.changelog
+        records, changelog = self._input, self._changelog
         async with partition_reader(self._client, records) as reader:
             starts = await reader.beginning_offsets([records, changelog])
             ends = await reader.end_offsets([records])
@@ -104,19 +102,20 @@ class KafkaPartitionBroker:
             committed,
             found,
             starts[changelog],
-            committed is None and await self._has_chunks(),
+            committed is None and self._flow.owns_output and await self._has_output(),
         )
 
     async def seek(self, offset: int, incarnation: int) -> None:
         """Seek the group's consumer."""
-        await self._consumer.seek_stamped(self._targets.records, offset, incarnation)
+        await self._consumer.seek_stamped(self._input, offset, incarnation)
 
     async def commit(self, transaction: Transaction) -> None:
         """Write one transaction."""
         if self._producer is None:
             message = f"{self._where}: no producer to commit with"
             raise FencedError(message)
-        await self._producer.commit(transaction, self._targets)
+        position = Position(self._flow.group, self._input, transaction.next_offset)
+        await self._producer.commit(self._outgoing(transaction), position)
 
     async def owns(self) -> bool:
         """Ask the group's coordinator."""
@@ -128,16 +127,31 @@ class KafkaPartitionBroker:
         if producer is not None:
             await producer.discard()
 
-    async def _has_chunks(self) -> bool:
-        """Tell whether a chunk was committed; offsets alone count what was aborted too."""
-        chunks = self._targets.chunks
-        async with partition_reader(self._client, chunks) as reader:
-            async for _ in read_to_end(reader, chunks):
+    def _outgoing(
+        self, transaction: Transaction
+    ) -> Iterator[tuple[TopicPartition, Sequence[Message]]]:
+        number = self._input.partition
+        entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
+        yield self._changelog, entries
+        yield self._flow.dead_letters_of(number), transaction.dead_letters
+        # The output last: others are under way while its batches wait for each other.
+        output: dict[int, list[Message]] = {}
+        for message in transaction.output:
+            partition = number if message.partition is None else message.partition
+            output.setdefault(partition, []).append(message)
+        for partition, messages in output.items():
+            yield TopicPartition(self._flow.output_topic, partition), messages
+
+    async def _has_output(self) -> bool:
+        """Tell whether output was committed; offsets alone count what was aborted too."""
+        output = TopicPartition(self._flow.output_topic, self._input.partition)
+        async with partition_reader(self._client, output) as reader:
+            async for _ in read_to_end(reader, output):
                 return True
         return False
 
     async def _committed(self) -> int | None:
         try:
-            return await committed_offset(self._settings, self._targets.records.partition)
+            return await committed_offset(self._settings, self._flow.group, self._input)
         except KafkaError as error:
             raise translated(error, self._where) from error

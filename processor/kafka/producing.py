@@ -8,7 +8,7 @@ the safety.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -36,7 +36,7 @@ from processor.core.errors import (
     UnreachableError,
 )
 from processor.kafka.connection import NO_ANSWER
-from processor.protocol.port import Message, ResentCommitError, TooLargeError, Transaction
+from processor.protocol.port import Message, ResentCommitError, TooLargeError
 
 #: Above the partition's own bound of a commit, see ``protocol/partition.py``.
 TRANSACTION_TIMEOUT_MS: Final = 30_000
@@ -67,14 +67,12 @@ def translated(error: Exception, where: str) -> ProcessorError:
     return UnreachableError(f"{where}: {error!r}")
 
 
-class Targets(NamedTuple):
-    """Where one input partition's transactions go; partition numbers are the input's."""
+class Position(NamedTuple):
+    """How far a group has come in a partition."""
 
-    records: TopicPartition
-    chunks: TopicPartition
-    changelog: TopicPartition
-    dead_letters: TopicPartition
     group: str
+    partition: TopicPartition
+    next_offset: int
 
 
 class _Sent(NamedTuple):
@@ -134,23 +132,31 @@ class TransactionalProducer:
             raise translated(error, self._where) from error
         self._count_commit_requests()
 
-    async def commit(self, transaction: Transaction, targets: Targets) -> None:
-        """Write ``transaction``; see ``PartitionBroker.commit``."""
+    async def commit(
+        self, outgoing: Iterable[tuple[TopicPartition, Sequence[Message]]], position: Position
+    ) -> None:
+        """Write messages, each to its partition, and a position in one transaction.
+
+        Args:
+            outgoing: Where, and what in which order.
+            position: Of the group, afterwards.
+
+        Raises:
+            ProcessorError: See ``PartitionBroker.commit``.
+        """
         producer = self._producer
         self._commit_requests = 0
         try:
             await producer.begin_transaction()
-            entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
-            # The chunks last: others are under way while their batches wait for each other.
-            sent = await self._send(targets.changelog, entries)
-            sent += await self._send(targets.dead_letters, transaction.dead_letters)
-            sent += await self._send(targets.chunks, transaction.chunks)
+            sent: list[_Sent] = []
+            for target, messages in outgoing:
+                sent += await self._send(target, messages)
             # A refused batch fails only its own future: the commit would succeed without it.
             results = await asyncio.gather(*(it.done for it in sent), return_exceptions=True)
             for batch, result in zip(sent, results, strict=True):
                 self._raise_refused(batch, result)
-            offset = OffsetAndMetadata(transaction.next_offset, "")
-            await producer.send_offsets_to_transaction({targets.records: offset}, targets.group)
+            offset = OffsetAndMetadata(position.next_offset, "")
+            await producer.send_offsets_to_transaction({position.partition: offset}, position.group)
             await producer.commit_transaction()
         except (KafkaError, IllegalOperation) as error:
             raise translated(error, self._where) from error
@@ -224,7 +230,7 @@ class TransactionalProducer:
 def _fill(builder: BatchBuilder, messages: Sequence[Message], begin: int) -> int:
     """Add messages until the batch is full, one at least; return the index of the next."""
     for index in range(begin, len(messages)):
-        key, value, headers, timestamp_ms, _ = messages[index]
+        key, value, headers, timestamp_ms, *_ = messages[index]
         added = builder.append(timestamp=timestamp_ms, key=key, value=value, headers=list(headers))
         if added is None:
             return index

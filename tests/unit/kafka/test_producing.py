@@ -14,8 +14,8 @@ from aiokafka.errors import (
 )
 
 from processor.core.errors import ConfigError, FencedError, UnreachableError
-from processor.kafka.producing import Targets, TransactionalProducer
-from processor.protocol.port import Transaction
+from processor.kafka.producing import Position, TransactionalProducer
+from processor.protocol.port import Message
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_transaction_that_is_gone_while_its_batches_are_made_is_a_fence(monkeypa
         producer = TransactionalProducer(
             {"bootstrap_servers": "127.0.0.1:1"}, "id", "records[0]", "none", max_batch_bytes=1000
         )
-        transaction = Transaction([], {b"s": b"entry"}, [], 1)
+        outgoing = [(at, [Message(b"s", b"entry", ())])]
         with pytest.raises(FencedError, match=r"records\[0\]"):
-            await producer.commit(transaction, Targets(at, at, at, at, "group"))
+            await producer.commit(outgoing, Position("group", at, 1))
         await producer.discard()
 
     asyncio.run(story())
