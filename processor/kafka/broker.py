@@ -1,18 +1,24 @@
 """One partition's side of Apache Kafka: ``PartitionBroker`` over aiokafka."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from processor.core.errors import FencedError
+from processor.core.errors import FencedError, StateError
 from processor.kafka.connection import client_settings
 from processor.kafka.flow import Flow
 from processor.kafka.groups import committed_offset
-from processor.kafka.producing import Position, TransactionalProducer, translated
-from processor.kafka.reading import partition_reader, read_to_end, timestamp_of
-from processor.protocol.port import Message, Survey, Transaction
+from processor.kafka.producing import (
+    Offsets,
+    RefusedError,
+    Sending,
+    TransactionalProducer,
+    translated,
+)
+from processor.kafka.reading import latest_entries, partition_reader, read_to_end, timestamp_of
+from processor.protocol.port import Message, Survey, TooLargeError, Transaction
 from processor.settings import Settings
 
 _FENCE_TIMEOUT_S: Final = 40.0
@@ -70,17 +76,7 @@ class KafkaPartitionBroker:
 
     async def read_changelog(self) -> Mapping[bytes, bytes]:
         """Return the latest entry of each key."""
-        entries: dict[bytes, bytes] = {}
-        changelog = self._changelog
-        async with partition_reader(self._client, changelog) as reader:
-            async for records in read_to_end(reader, changelog):
-                for record in records:
-                    key = record.key or b""
-                    if record.value is None:
-                        entries.pop(key, None)
-                    else:
-                        entries[key] = record.value
-        return entries
+        return await latest_entries(self._client, self._changelog)
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""
@@ -114,8 +110,19 @@ class KafkaPartitionBroker:
         if self._producer is None:
             message = f"{self._where}: no producer to commit with"
             raise FencedError(message)
-        position = Position(self._flow.group, self._input, transaction.next_offset)
-        await self._producer.commit(self._outgoing(transaction), position)
+        offsets = Offsets(self._flow.group, {self._input: transaction.next_offset})
+        try:
+            await self._producer.commit(self._sendings(transaction), offsets)
+        except RefusedError as error:
+            lone_offset = error.messages[0].lone_offset
+            # Only what is too large by itself has a batch of its own.
+            if len(error.messages) == 1 and lone_offset is not None:
+                raise TooLargeError(lone_offset) from error
+            message = (
+                f"{error}; was its max.message.bytes lowered? Raise it well above that of the "
+                "records topic and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
+            )
+            raise StateError(message) from error
 
     async def owns(self) -> bool:
         """Ask the group's coordinator."""
@@ -127,20 +134,22 @@ class KafkaPartitionBroker:
         if producer is not None:
             await producer.discard()
 
-    def _outgoing(
-        self, transaction: Transaction
-    ) -> Iterator[tuple[TopicPartition, Sequence[Message]]]:
+    def _sendings(self, transaction: Transaction) -> list[Sending]:
         number = self._input.partition
         entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
-        yield self._changelog, entries
-        yield self._flow.dead_letters_of(number), transaction.dead_letters
-        # The output last: others are under way while its batches wait for each other.
         output: dict[int, list[Message]] = {}
         for message in transaction.output:
             partition = number if message.partition is None else message.partition
             output.setdefault(partition, []).append(message)
-        for partition, messages in output.items():
-            yield TopicPartition(self._flow.output_topic, partition), messages
+        return [
+            Sending(self._changelog, entries),
+            Sending(self._flow.dead_letters_of(number), transaction.dead_letters),
+            # The output last: others are under way while its batches wait for each other.
+            *(
+                Sending(TopicPartition(self._flow.output_topic, partition), messages)
+                for partition, messages in output.items()
+            ),
+        ]
 
     async def _has_output(self) -> bool:
         """Tell whether output was committed; offsets alone count what was aborted too."""
