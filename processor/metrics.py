@@ -13,6 +13,10 @@ MetricName = Literal[
     "processor_chunks_total",
     # Counter: records too large for the chunks topic, left out of their chunk.
     "processor_omitted_records_total",
+    # Counter: records made of telemetry. Tags: format
+    "processor_routed_records_total",
+    # Counter: telemetry without a key, in a topic of several partitions.
+    "processor_unkeyed_telemetry_total",
     # Counter: transactions. Tags: result (committed, failed)
     "processor_transactions_total",
     # Counter: times a partition was opened. Tags: kind (fresh, resumed)

@@ -80,6 +80,14 @@ class Settings(BaseSettings):
     """Topic of chunks."""
     dead_letter_topic: KafkaName = "records.dead-letter"
     """Topic of records without a session."""
+    telemetry_topic: KafkaName = "telemetry"
+    """Topic of telemetry that is not keyed by session, for `processor route`."""
+    telemetry_format: str = "auto"
+    """Format of all telemetry; auto detects it of each stream, by its first value."""
+    session_fields: str = ""
+    """Where telemetry holds its session: dotted paths or attributes, the first that is there."""
+    header_fields: str = ""
+    """What of telemetry becomes headers of its records: header=path, comma separated."""
     max_tokens: Count = 5000
     """Budget of a chunk, in tokens."""
     token_counter: str = "chars_over_four"  # noqa: S105  # tokens of text, no credential
@@ -119,6 +127,11 @@ class Settings(BaseSettings):
     def changelog_topic(self) -> str:
         """Topic of the session state, which carries the app's name."""
         return f"{require_app_id(self).app_id}-sessions-changelog"
+
+    @property
+    def routes_changelog_topic(self) -> str:
+        """Topic of what `processor route` remembers, which carries the app's name."""
+        return f"{require_app_id(self).app_id}-routes-changelog"
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:

@@ -1,7 +1,8 @@
-"""The agent that hands each fetched batch to its partition; no rule about chunks."""
+"""The agent that chunks records; no rule about chunks."""
 
 from collections.abc import AsyncIterable, Awaitable, Callable
 
+from processor.agents.feeding import feed_all
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
 
@@ -10,7 +11,6 @@ def chunker(partitions: Partitions) -> Callable[[AsyncIterable[Batch]], Awaitabl
     """Return the agent's function over ``partitions``."""
 
     async def chunk_records(batches: AsyncIterable[Batch]) -> None:
-        async for batch in batches:
-            await partitions.feed(batch)
+        await feed_all(partitions, batches)
 
     return chunk_records

@@ -21,6 +21,7 @@ from processor.core.errors import (
 # chunk` needs neither Faust nor aiokafka.
 VERBS: Final[Mapping[str, str]] = {
     "worker": "processor.cli.worker:worker",
+    "route": "processor.cli.route:route",
     "demo": "processor.cli.demo:demo",
     "chunk": "processor.cli.chunk:chunk",
     "produce": "processor.cli.produce:produce",

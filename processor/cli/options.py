@@ -26,6 +26,7 @@ KAFKA: Final = (
     "ssl_key_location",
 )
 LOG: Final = ("log_format", "log_level")
+ROUTE: Final = ("telemetry_topic", "telemetry_format", "session_fields", "header_fields")
 TOPICS: Final = ("app_id", "records_topic", "chunks_topic", "dead_letter_topic")
 
 

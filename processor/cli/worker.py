@@ -1,74 +1,19 @@
 """``processor worker``: chunk a topic until told to stop."""
 
-import asyncio
-import logging
-import os
-import signal
-import threading
-from typing import Final
-
 import click
-import faust
 
-from processor.app import ChunkerApp, create_app
+from processor.app import create_app
 from processor.cli import options
-from processor.core.errors import ProcessorError
+from processor.cli.running import run_app
 from processor.settings import Settings, flag_names
-
-log: Final = logging.getLogger(__name__)
-
-#: Kubernetes kills 30 s after SIGTERM.
-_DRAIN_S: Final = 25.0
 
 
 @click.command()
-@options.settings_options(*(it for it in flag_names() if it not in options.LOG))
+@options.settings_options(*(it for it in flag_names() if it not in (*options.LOG, *options.ROUTE)))
 def worker(settings: Settings) -> None:
     """Consume records, produce chunks, exactly once.
 
     SIGTERM commits what is staged, leaves the group and exits 0 within 25 s; open chunks stay
     open, in the log, for whoever takes over.
     """
-    app = create_app(settings)
-    _run(app)
-    if app.fatal is not None:
-        raise app.fatal
-
-
-def _run(app: ChunkerApp) -> None:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    runner = _Worker(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
-    runner.spinner = None  # it writes terminal codes to wherever stdout goes
-    logging.getLogger("faust.worker").addFilter(_is_unexpected)
-    try:
-        runner.execute_from_commandline()
-    except SystemExit as ended:
-        # Faust's way to return; what it ended for is in app.fatal, unless it is a fault of ours.
-        if ended.code and app.fatal is None:
-            raise
-    except ProcessorError as error:
-        app.fatal = app.fatal or error
-
-
-def _is_unexpected(record: logging.LogRecord) -> bool:
-    """Tell whether an event is worth Faust's traceback; the verb reports our own errors."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ProcessorError))
-
-
-class _Worker(faust.Worker):
-    """Faust's worker, without a banner, and with a bound on how long stopping may take."""
-
-    def change_workdir(self, path: object) -> None:
-        """Stay where we are."""
-
-    def _schedule_shutdown(self, signal: signal.Signals) -> None:
-        timer = threading.Timer(_DRAIN_S, _give_up)
-        timer.daemon = True
-        timer.start()
-        super()._schedule_shutdown(signal)
-
-
-def _give_up() -> None:
-    log.error("not stopped within %.0f s; what is not committed will be replayed", _DRAIN_S)
-    os._exit(1)
+    run_app(create_app(settings))

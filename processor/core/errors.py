@@ -7,6 +7,7 @@ The branch says what the caller does next::
         NoSessionError      no key, or an empty one
         SessionKeyError     a key that is not UTF-8
         FormatError         a value that can't be read, so that it names none
+        TooLargeRecordError telemetry whose records their topic refuses
       OwnershipError    perhaps no longer ours   -> drop state, reopen if the group says so
         FencedError         the broker refused an older producer epoch
         StaleGenerationError the group has moved on since
@@ -48,6 +49,12 @@ class FormatError(RecordError):
     """The value is not what its format reads, so no session can be found in it."""
 
     reason = "format"
+
+
+class TooLargeRecordError(RecordError):
+    """The records topic refuses what a telemetry message holds."""
+
+    reason = "too-large"
 
 
 class OwnershipError(ProcessorError):

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from aiokafka import TopicPartition
 
+from processor.core.errors import ConfigError
+from processor.protocol.job import Remedies
 from processor.settings import Settings, require_app_id
 
 
@@ -56,4 +58,53 @@ def chunking(settings: Settings) -> Flow:
         settings.chunks_topic,
         settings.changelog_topic,
         settings.dead_letter_topic,
+    )
+
+
+def routing(settings: Settings) -> Flow:
+    """Return the flow of ``processor route``: telemetry to records.
+
+    Raises:
+        ConfigError: The settings name no app, or telemetry is a topic that is written.
+    """
+    app_id = require_app_id(settings).app_id
+    written = (
+        settings.records_topic,
+        settings.dead_letter_topic,
+        settings.chunks_topic,
+        settings.routes_changelog_topic,
+        settings.changelog_topic,
+    )
+    if settings.telemetry_topic in written:
+        message = (
+            f"PROCESSOR_TELEMETRY_TOPIC={settings.telemetry_topic} is a topic that this app "
+            "writes; telemetry needs one of its own"
+        )
+        raise ConfigError(message)
+    return Flow(
+        app_id,
+        f"{app_id}-router",
+        settings.telemetry_topic,
+        settings.records_topic,
+        settings.routes_changelog_topic,
+        settings.dead_letter_topic,
+        owns_output=False,
+    )
+
+
+def routing_remedies(flow: Flow) -> Remedies:
+    """Return what a person can do where a router's state and the telemetry disagree."""
+    start_over = (
+        f"`kafka-consumer-groups.sh --delete --group {flow.group}` and `kafka-topics.sh --delete "
+        f"--topic {flow.changelog_topic}`, all routers stopped: the next one reads from where "
+        "KAFKA_AUTO_OFFSET_RESET says"
+    )
+    return Remedies(
+        lost=f"start over with {start_over}",
+        start_over=start_over,
+        deleted=f"what formats remember is lost. Start over with {start_over}",
+        eaten=(
+            "that are not routed yet. Raise retention.ms of the topic; to go on without them, "
+            f"start over with {start_over}"
+        ),
     )

@@ -1,4 +1,4 @@
-"""What the four topics must be like: rules over what a broker said about them; no I/O."""
+"""What the topics must be like: rules over what a broker said about them; no I/O."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +33,16 @@ def topic_names(settings: Settings) -> tuple[str, str, str, str]:
     )
 
 
+def route_topic_names(settings: Settings) -> tuple[str, str, str, str]:
+    """Return the names of the topics of ``processor route``, telemetry first."""
+    return (
+        settings.telemetry_topic,
+        settings.records_topic,
+        settings.dead_letter_topic,
+        settings.routes_changelog_topic,
+    )
+
+
 def find_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[str]:
     """Return what is wrong with the topics, each with a command that puts it right."""
     faults = []
@@ -46,10 +56,44 @@ def find_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[st
     return faults
 
 
-def missing_fault(settings: Settings, names: list[str]) -> str:
-    """Say that topics are missing, and how to create them."""
-    flags = [f"--app-id {settings.app_id or 'NAME'}"]
-    for field in ("bootstrap_servers", "records_topic", "chunks_topic", "dead_letter_topic"):
+def find_route_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[str]:
+    """Return what is wrong with the topics of a router, each with how to put it right."""
+    names = route_topic_names(settings)
+    if missing := [name for name in names if name not in topics]:
+        return [missing_fault(settings, missing, "--telemetry ")]
+    faults = [fault for name in names for fault in _cleanup_faults(settings, name, topics[name])]
+    telemetry, changelog = topics[names[0]], topics[names[-1]]
+    if changelog.partition_count != telemetry.partition_count:
+        faults.append(
+            f"{names[-1]} has {changelog.partition_count} partitions, {names[0]} has "
+            f"{telemetry.partition_count}: streams have moved between partitions. Send telemetry "
+            "to a new topic with the new count under a new PROCESSOR_APP_ID, or, if it may be "
+            f"read anew, delete the changelog:\n  {_topics_tool(settings, names[-1], '--delete')}"
+        )
+    for name in (settings.records_topic, settings.dead_letter_topic):
+        if topics[name].max_message_bytes < telemetry.max_message_bytes:
+            remedy = _configs_tool(
+                settings, name, f"max.message.bytes={telemetry.max_message_bytes}"
+            )
+            faults.append(
+                f"{name} takes messages of {topics[name].max_message_bytes:,} bytes, {names[0]} of"
+                f" {telemetry.max_message_bytes:,}: what comes in has to fit; correct it with:\n"
+                f"  {remedy}"
+            )
+    return faults
+
+
+def missing_fault(settings: Settings, names: list[str], kind: str = "") -> str:
+    """Say that topics are missing, and how to create them.
+
+    Args:
+        settings: Name the topics.
+        names: Those that are missing.
+        kind: Flag of ``processor topics create`` for other than a worker's.
+    """
+    flags = [f"{kind}--app-id {settings.app_id or 'NAME'}"]
+    fields = ("bootstrap_servers", "records_topic", "chunks_topic", "dead_letter_topic")
+    for field in (*fields, "telemetry_topic") if kind else fields:
         value = getattr(settings, field)
         if value != Settings.model_fields[field].default:
             flags.append(f"{flag_names()[field]} {value}")
@@ -83,7 +127,7 @@ def _partition_faults(settings: Settings, name: str, topics: Mapping[str, TopicF
 
 def _cleanup_faults(settings: Settings, name: str, topic: TopicFacts) -> list[str]:
     found = ",".join(sorted(topic.cleanup_policies))
-    if name == settings.changelog_topic:
+    if name in (settings.changelog_topic, settings.routes_changelog_topic):
         wanted, why = "compact", "state would grow for ever, or be deleted by age"
         is_right = topic.cleanup_policies == {"compact"}
     else:

@@ -1,4 +1,4 @@
-"""The four topics: what they must be like, creating them, checking them.
+"""The topics of the worker and of the router: creating them, checking them.
 
 Both work from the list of all topics: asking for the metadata of one by name makes a broker
 with ``auto.create.topics.enable`` create it, with one partition and the wrong clean-up.
@@ -6,7 +6,7 @@ with ``auto.create.topics.enable`` create it, with one partition and the wrong c
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -29,7 +29,9 @@ from processor.kafka.topic_checks import (
     LARGER,
     TopicFacts,
     find_faults,
+    find_route_faults,
     missing_fault,
+    route_topic_names,
     topic_names,
 )
 from processor.settings import Settings
@@ -76,23 +78,48 @@ async def create_topics(
     """
     async with _admin(settings) as admin:
         counts = await _partition_counts(admin)
-        partitions = counts.get(settings.records_topic, partitions)
-        if replication is None:
-            replication = min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
-        created = []
-        if settings.records_topic not in counts:
-            # LogAppendTime: the broker's clock is what makes boundaries recomputable.
-            records = {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"}
-            created += await _create(
-                admin, {settings.records_topic: records}, partitions, replication
-            )
-        facts = await _await_facts(admin, {settings.records_topic: partitions})
-        wanted = _derived_topics(settings, facts[settings.records_topic].max_message_bytes)
-        if missing := {name: wanted[name] for name in wanted if name not in counts}:
-            created += await _create(admin, missing, partitions, replication)
-            await _await_facts(admin, dict.fromkeys(missing, partitions))
-    for name in created:
-        _log.info("created topic", extra={"topic": name, "partitions": partitions})
+        replication = replication or await _usual_replication(admin)
+        created, records = await _create_records(admin, settings, counts, partitions, replication)
+        wanted = _derived_topics(settings, records.max_message_bytes)
+        count = records.partition_count
+        return created + await _create_missing(admin, wanted, counts, count, replication)
+
+
+async def create_route_topics(
+    settings: Settings, *, partitions: int = DEFAULT_PARTITIONS, replication: int | None = None
+) -> list[str]:
+    """Create those topics of ``processor route`` that are missing.
+
+    Telemetry gets one partition: then what has no key has an order.
+
+    Args:
+        settings: Name the topics and the brokers.
+        partitions: Of ``records`` and the dead letters, as in ``create_topics``.
+        replication: Likewise.
+
+    Returns:
+        Names created; empty when all were there.
+
+    Raises:
+        ConfigError: The broker refuses a topic.
+        UnreachableError: No broker answers.
+    """
+    async with _admin(settings) as admin:
+        counts = await _partition_counts(admin)
+        replication = replication or await _usual_replication(admin)
+        created, records = await _create_records(admin, settings, counts, partitions, replication)
+        derived = _derived_topics(settings, records.max_message_bytes)
+        telemetry_count = counts.get(settings.telemetry_topic, 1)
+        for name, configs, count in (
+            (
+                settings.dead_letter_topic,
+                derived[settings.dead_letter_topic],
+                records.partition_count,
+            ),
+            (settings.telemetry_topic, {"cleanup.policy": "delete"}, telemetry_count),
+            (settings.routes_changelog_topic, derived[settings.changelog_topic], telemetry_count),
+        ):
+            created += await _create_missing(admin, {name: configs}, counts, count, replication)
     return created
 
 
@@ -106,13 +133,71 @@ async def check_topics(settings: Settings) -> TopicFacts:
         ConfigError: Something is wrong; the message lists every fault with its remedy.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
-        counts = await _partition_counts(admin)
-        there = {name: counts[name] for name in topic_names(settings) if name in counts}
-        facts = await _describe(admin, there)
+    facts = await _facts(settings, topic_names(settings))
     if faults := find_faults(settings, facts):
         raise ConfigError("\n".join(faults))
     return facts[settings.records_topic]
+
+
+async def check_route_topics(settings: Settings) -> Mapping[str, TopicFacts]:
+    """Check the topics of ``processor route``, creating none.
+
+    Returns:
+        The facts of each, by name.
+
+    Raises:
+        ConfigError: Something is wrong; the message lists every fault with its remedy.
+        UnreachableError: No broker answers.
+    """
+    facts = await _facts(settings, route_topic_names(settings))
+    if faults := find_route_faults(settings, facts):
+        raise ConfigError("\n".join(faults))
+    return facts
+
+
+async def _facts(settings: Settings, names: Iterable[str]) -> dict[str, TopicFacts]:
+    """Return the facts of those topics that there are."""
+    async with _admin(settings) as admin:
+        counts = await _partition_counts(admin)
+        return await _describe(admin, {name: counts[name] for name in names if name in counts})
+
+
+async def _usual_replication(admin: AIOKafkaAdminClient) -> int:
+    return min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
+
+
+async def _create_records(
+    admin: AIOKafkaAdminClient,
+    settings: Settings,
+    counts: Mapping[str, int],
+    partitions: int,
+    replication: int,
+) -> tuple[list[str], TopicFacts]:
+    """Create the records topic if it is missing; return what was created, and its facts."""
+    name = settings.records_topic
+    # LogAppendTime: the broker's clock is what makes boundaries recomputable.
+    wanted = {name: {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"}}
+    created = await _create_missing(admin, wanted, counts, partitions, replication)
+    facts = await _await_facts(admin, {name: counts.get(name, partitions)})
+    return created, facts[name]
+
+
+async def _create_missing(
+    admin: AIOKafkaAdminClient,
+    wanted: Mapping[str, dict[str, str]],
+    counts: Mapping[str, int],
+    partitions: int,
+    replication: int,
+) -> list[str]:
+    """Create those topics that ``counts`` does not name, and wait until they are seen."""
+    missing = {name: wanted[name] for name in wanted if name not in counts}
+    if not missing:
+        return []
+    created = await _create(admin, missing, partitions, replication)
+    await _await_facts(admin, dict.fromkeys(missing, partitions))
+    for name in created:
+        _log.info("created topic", extra={"topic": name, "partitions": partitions})
+    return created
 
 
 def _derived_topics(settings: Settings, record_limit_bytes: int) -> dict[str, dict[str, str]]:

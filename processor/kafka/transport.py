@@ -216,12 +216,12 @@ class Consumer(faust_aiokafka.Consumer):
         try:
             coordinator.check_errors()
         except KafkaError as error:
-            if coordinator._coordination_task.done():  # noqa: SLF001
-                # Nobody would ever join again, while heartbeats and fetches might go on.
-                message = f"group {self.app.flow.group}: {error}; start again, report this"
-                self.app.end(StateError(message))
-            else:
+            if not coordinator._coordination_task.done():  # noqa: SLF001
                 self._take_refusal(error)
+                return
+            # Nobody would ever join again, while heartbeats and fetches might go on.
+            message = f"group {self.app.flow.group}: {error}; start again, report this"
+            self.app.end(StateError(message))
 
     def _take_refusal(self, error: KafkaError) -> None:
         flow = self.app.flow
@@ -254,14 +254,14 @@ class Consumer(faust_aiokafka.Consumer):
         )
 
     def _lost_position(self, error: KafkaError) -> ProcessorError:
+        topic = self.app.flow.input_topic
         if isinstance(error, OffsetOutOfRangeError):
             message = (
-                f"{self.app.flow.input_topic}: {error!r}; retention has eaten records "
-                "that were not read yet, or the topic was created again. Start again for what "
-                "to do"
+                f"{topic}: {error!r}; retention has eaten records that were not read yet, or the "
+                "topic was created again. Start again for what to do"
             )
             return StateError(message)
-        return UnreachableError(f"{self.app.flow.input_topic}: {error!r}")
+        return UnreachableError(f"{topic}: {error!r}")
 
 
 class Transport(faust_aiokafka.Transport):

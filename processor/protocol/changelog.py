@@ -16,6 +16,7 @@ from processor.core.session_state import SessionState
 PARTITION_KEY: Final = b""
 VERSION: Final = 1
 _VERSION_BYTE: Final = bytes([VERSION])
+REBUILD: Final = "make it anew with `processor state rebuild`"
 _CARRIED: Final = tuple(Carried)
 
 _Entry = TypeVar("_Entry")
@@ -96,18 +97,23 @@ def encode_partition(entry: PartitionEntry) -> bytes:
     return _VERSION_BYTE + msgspec.msgpack.encode(entry)
 
 
-def decode_partition(entries: Mapping[bytes, bytes], where: str) -> PartitionEntry | None:
+def decode_partition(
+    entries: Mapping[bytes, bytes], where: str, remedy: str = REBUILD
+) -> PartitionEntry | None:
     """Return the partition's own entry, ``None`` when the changelog has none.
 
     Args:
         entries: The changelog's latest entries by key.
         where: Topic and partition, for the error.
+        remedy: What to do about a changelog that is damaged.
 
     Raises:
         ChangelogError: It can't be read.
     """
     value = entries.get(PARTITION_KEY)
-    return None if value is None else _decode(value, PartitionEntry, f"{where}, partition entry")
+    if value is None:
+        return None
+    return _decode(value, PartitionEntry, f"{where}, partition entry", remedy)
 
 
 def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[SessionState]:
@@ -118,7 +124,8 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
     """
     for key, value in entries.items():
         if key != PARTITION_KEY:
-            yield _state(key.decode(), _decode(value, _Session, f"{where}, session {key!r}"))
+            entry = _decode(value, _Session, f"{where}, session {key!r}", REBUILD)
+            yield _state(key.decode(), entry)
 
 
 def _state(session: str, entry: _Session) -> SessionState:
@@ -138,18 +145,15 @@ def _state(session: str, entry: _Session) -> SessionState:
     )
 
 
-def _decode(value: bytes, kind: type[_Entry], where: str) -> _Entry:
+def _decode(value: bytes, kind: type[_Entry], where: str, remedy: str) -> _Entry:
     if value[:1] != _VERSION_BYTE:
         message = (
             f"{where}: version {value[:1].hex() or 'none'}, this reads {VERSION:02x}; run the "
-            "version of processor that wrote it, or make it anew with `processor state rebuild`"
+            f"version of processor that wrote it, or {remedy}"
         )
         raise ChangelogError(message)
     try:
         return msgspec.msgpack.decode(value[1:], type=kind)
     except msgspec.DecodeError as error:
-        message = (
-            f"{where}: {error}; the changelog is damaged: make it anew with `processor state "
-            "rebuild`"
-        )
+        message = f"{where}: {error}; the changelog is damaged: {remedy}"
         raise ChangelogError(message) from error

@@ -254,7 +254,7 @@ class Partition:
 
     async def _restore(self) -> JobState:
         entries = await self._broker.read_changelog()
-        entry = decode_partition(entries, self.where)
+        entry = decode_partition(entries, self.where, self._job.remedies.lost)
         survey = await survey_until_settled(self._broker, entry)
         try:
             world_agrees(entry, survey, self._job, self.where)

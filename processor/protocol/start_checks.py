@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from processor.core.errors import ConfigError, StateError
-from processor.protocol.changelog import Counts, PartitionEntry
+from processor.protocol.changelog import REBUILD, Counts, PartitionEntry
 from processor.protocol.job import Job, Remedies
 from processor.protocol.port import PartitionBroker, Survey
 
@@ -13,7 +13,7 @@ from processor.protocol.port import PartitionBroker, Survey
 _SETTLE_TRIES: Final = 10
 _SETTLE_WAIT_S: Final = 0.5
 SESSION_REMEDIES: Final = Remedies(
-    lost="make it anew with `processor state rebuild`",
+    lost=REBUILD,
     start_over="`processor state reset`",
     deleted=(
         "their sessions would start again at t=1. Delete the topic, create it with `processor "

@@ -20,7 +20,7 @@ ARROWS = {
     "sources": {"core", "wire"},
     "testing": {"core", "wire", "metrics"},
     "streaming": {"core", "wire", "counters"},
-    "protocol": {"core", "wire", "metrics", "clock", "counters"},
+    "protocol": {"core", "wire", "metrics", "clock", "counters", "formats"},
     "settings": {"core"},
     "settings_loading": {"core", "settings"},
     "proof": {"core", "wire", "counters"},

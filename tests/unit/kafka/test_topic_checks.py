@@ -1,6 +1,6 @@
 import pytest
 
-from processor.kafka.topic_checks import TopicFacts, find_faults, missing_fault
+from processor.kafka.topic_checks import TopicFacts, find_faults, find_route_faults, missing_fault
 from processor.settings import Settings
 
 SETTINGS = Settings(app_id="app", bootstrap_servers="broker:1")
@@ -121,3 +121,57 @@ def test_missing_topic_is_named_to_someone_who_runs_no_app():
     """Symptom: `processor verify` without an app asked for PROCESSOR_APP_ID, not for the topic."""
     fault = missing_fault(Settings(), ["chunks"])
     assert "chunks; create with:" in fault
+
+
+def route_topics(**changes):
+    """Return a router's topics that are right, but for the changes to their facts."""
+    facts = {
+        "telemetry": (2, {"delete"}, 1_000_000),
+        "records": (4, {"delete"}, 1_000_000),
+        "records.dead-letter": (4, {"delete"}, 2_000_000),
+        "app-routes-changelog": (2, {"compact"}, 2_000_000),
+    }
+    names = {"dead_letter": "records.dead-letter", "changelog": "app-routes-changelog"}
+    changed = {names.get(key, key): value for key, value in changes.items()}
+    return {
+        name: TopicFacts(count, frozenset(policies), limit, 604_800_000)
+        for name, (count, policies, limit) in (facts | changed).items()
+    }
+
+
+def only_route_fault(**changes):
+    (fault,) = find_route_faults(SETTINGS, route_topics(**changes))
+    return fault
+
+
+def test_topics_of_a_router_that_are_right_have_no_fault():
+    assert find_route_faults(SETTINGS, route_topics()) == []
+
+
+def test_missing_topics_of_a_router_are_created_by_a_command_of_their_own():
+    settings = Settings(app_id="app", telemetry_topic="t")
+    (fault,) = find_route_faults(settings, {})
+    assert fault.startswith("missing, or hidden from this user: t, records, records.dead-letter, ")
+    assert fault.endswith("processor topics create --telemetry --app-id app --telemetry-topic t")
+
+
+@pytest.mark.parametrize("name", ["telemetry", "records", "dead_letter"])
+def test_router_does_not_read_or_write_what_compaction_eats(name):
+    count, limit = (2, 1_000_000) if name == "telemetry" else (4, 2_000_000)
+    assert "has cleanup.policy=compact" in only_route_fault(**{name: (count, {"compact"}, limit)})
+
+
+def test_router_s_changelog_that_is_not_compacted_is_named():
+    fault = only_route_fault(changelog=(2, {"delete"}, 2_000_000))
+    assert "--entity-name app-routes-changelog --add-config cleanup.policy=compact" in fault
+
+
+def test_telemetry_that_has_grown_is_refused():
+    fault = only_route_fault(telemetry=(3, {"delete"}, 1_000_000))
+    assert fault.startswith("app-routes-changelog has 2 partitions, telemetry has 3")
+
+
+@pytest.mark.parametrize("name", ["records", "dead_letter"])
+def test_message_that_comes_in_has_to_fit_where_it_goes(name):
+    fault = only_route_fault(**{name: (4, {"delete"}, 999_999)})
+    assert fault.endswith("--add-config max.message.bytes=1000000")

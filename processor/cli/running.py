@@ -1,0 +1,68 @@
+"""What the verbs share that run an app until told to stop: signals, exit codes, a bound on both."""
+
+import asyncio
+import logging
+import os
+import signal
+import threading
+from typing import Final
+
+import faust
+
+from processor.core.errors import ProcessorError
+from processor.partitioned_app import PartitionedApp
+
+log: Final = logging.getLogger(__name__)
+
+#: Kubernetes kills 30 s after SIGTERM.
+_DRAIN_S: Final = 25.0
+
+
+def run_app(app: PartitionedApp) -> None:
+    """Run ``app`` until a signal, or a fault, ends it.
+
+    Raises:
+        ProcessorError: Why it had to end by itself.
+    """
+    _run(app)
+    if app.fatal is not None:
+        raise app.fatal
+
+
+def _run(app: PartitionedApp) -> None:
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    runner = _Worker(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
+    runner.spinner = None  # it writes terminal codes to wherever stdout goes
+    logging.getLogger("faust.worker").addFilter(_is_unexpected)
+    try:
+        runner.execute_from_commandline()
+    except SystemExit as ended:
+        # Faust's way to return; what it ended for is in app.fatal, unless it is a fault of ours.
+        if ended.code and app.fatal is None:
+            raise
+    except ProcessorError as error:
+        app.fatal = app.fatal or error
+
+
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """Tell whether an event is worth Faust's traceback; the verb reports our own errors."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ProcessorError))
+
+
+class _Worker(faust.Worker):
+    """Faust's worker, without a banner, and with a bound on how long stopping may take."""
+
+    def change_workdir(self, path: object) -> None:
+        """Stay where we are."""
+
+    def _schedule_shutdown(self, signal: signal.Signals) -> None:
+        timer = threading.Timer(_DRAIN_S, _give_up)
+        timer.daemon = True
+        timer.start()
+        super()._schedule_shutdown(signal)
+
+
+def _give_up() -> None:
+    log.error("not stopped within %.0f s; what is not committed will be replayed", _DRAIN_S)
+    os._exit(1)

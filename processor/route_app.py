@@ -1,0 +1,90 @@
+"""Builds the Faust app of a router: topics, formats, agent. No handling of telemetry."""
+
+from dataclasses import replace
+
+from processor.agents.router import router
+from processor.core.errors import ConfigError
+from processor.formats import format_named
+from processor.formats.format import FormatOptions
+from processor.kafka.flow import routing, routing_remedies
+from processor.kafka.partitioner import partitioner
+from processor.kafka.topics import check_route_topics, create_route_topics
+from processor.metrics import Metrics, NoMetrics
+from processor.partitioned_app import PartitionedApp
+from processor.protocol.routing import RouterConfig
+from processor.protocol.stream_readers import AUTO
+from processor.settings import Settings
+
+
+class RouterApp(PartitionedApp):
+    """The Faust app of one router: records of telemetry."""
+
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+        self._options = format_options(settings)
+        if settings.telemetry_format != AUTO:
+            format_named(settings.telemetry_format, self._options, {})
+        self._config: RouterConfig | None = None
+        super().__init__(settings, routing(settings), metrics)
+        self.read_batches(router(self.partitions), "processor.agents.router")
+
+    @property
+    def job(self) -> RouterConfig:
+        """What its partitions are opened for; once the topics are prepared."""
+        if self._config is None:
+            message = "the topics are not prepared yet"
+            raise AssertionError(message)
+        return self._config
+
+    async def prepare_topics(self) -> None:
+        """Create the topics that are missing, if allowed, and check all.
+
+        Raises:
+            ConfigError: Something is wrong with them; the message says what to run.
+            UnreachableError: No broker answers.
+        """
+        settings = self.settings
+        if settings.create_topics:
+            await create_route_topics(settings)
+        facts = await check_route_topics(settings)
+        dead_letter_partitions = facts[settings.dead_letter_topic].partition_count
+        self.flow = replace(self.flow, dead_letter_partitions=dead_letter_partitions)
+        count = facts[settings.records_topic].partition_count
+        self._config = RouterConfig(
+            topic=settings.telemetry_topic,
+            records_topic=settings.records_topic,
+            records_partitions=count,
+            partition_of=partitioner(count),
+            remedies=routing_remedies(self.flow),
+            format=settings.telemetry_format,
+            options=self._options,
+            start_at_end=settings.auto_offset_reset == "latest",
+        )
+
+
+def create_route_app(settings: Settings, metrics: Metrics | None = None) -> RouterApp:
+    """Return the app that routes ``settings.telemetry_topic``.
+
+    Raises:
+        ConfigError: The settings, or the installed versions, don't allow one.
+    """
+    return RouterApp(settings, metrics or NoMetrics())
+
+
+def format_options(settings: Settings) -> FormatOptions:
+    """Return what the settings say about formats.
+
+    Raises:
+        ConfigError: A header is not given as ``header=path``.
+    """
+    headers = [it.partition("=") for it in _listed(settings.header_fields)]
+    if wrong := [name for name, _, path in headers if not (name and path)]:
+        message = f"PROCESSOR_HEADER_FIELDS: {wrong[0]!r} is not of the form header=path"
+        raise ConfigError(message)
+    return FormatOptions(
+        session_fields=tuple(_listed(settings.session_fields)),
+        header_fields=tuple((name, path) for name, _, path in headers),
+    )
+
+
+def _listed(text: str) -> list[str]:
+    return [it.strip() for it in text.split(",") if it.strip()]

@@ -1,0 +1,145 @@
+"""Telemetry to records of sessions, exactly once, and on to chunks."""
+
+import asyncio
+import json
+import random
+import uuid
+from collections import defaultdict
+
+import pytest
+from aiokafka.errors import TopicAlreadyExistsError
+from aiokafka.partitioner import DefaultPartitioner
+
+from tests.e2e import asking, producing
+from tests.e2e.log_reading import end_offsets
+from tests.e2e.producing import Line
+
+ROUTE = ("-m", "processor", "route")
+TELEMETRY_PARTITIONS, RECORDS_PARTITIONS = 4, 3
+
+
+@pytest.fixture
+def app(deploy):
+    """An app whose telemetry has another number of partitions than its records."""
+    made = deploy(partitions=RECORDS_PARTITIONS, telemetry_topic=f"telemetry-{uuid.uuid4().hex}")
+    asyncio.run(create(made))
+    return made
+
+
+async def create(app):
+    topic = telemetry_of(app)
+    await asking.create_topic(app.bootstrap, topic, partitions=TELEMETRY_PARTITIONS)
+
+
+def telemetry_of(app):
+    return app.environment()["PROCESSOR_TELEMETRY_TOPIC"]
+
+
+def wait_until_routed(app, *, within_s=60.0):
+    """Return once the routers have come to the end of the telemetry as of now."""
+    topic, group = telemetry_of(app), f"{app.topics.app_id}-router"
+
+    async def is_routed():
+        ends = await end_offsets(app.bootstrap, topic)
+        offsets = await asking.committed_offsets(app.bootstrap, group, list(ends))
+        return all(offsets[at] >= end for at, end in ends.items())
+
+    app.wait("all telemetry routed", is_routed, within_s=within_s)
+
+
+def transcripts_of_pi(files, lines, seed):
+    """Return messages keyed by file, whose session its first line alone names, interleaved."""
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    left = {}
+    for number in range(files):
+        header = {"type": "session", "version": 3, "id": f"session-{number}", "cwd": "/"}
+        rest = [
+            {"type": "message", "id": f"{number}-{n}", "text": "x" * chance.randrange(2_000)}
+            for n in range(lines)
+        ]
+        left[f"/logs/{number}.jsonl"] = [json.dumps(it).encode() for it in (header, *rest)]
+    sent = []
+    while left:
+        file = chance.choice(list(left))
+        sent.append(Line(file.encode(), left[file].pop(0)))
+        if not left[file]:
+            del left[file]
+            if chance.random() < 0.5:
+                sent.append(Line(file.encode(), None))
+    return sent
+
+
+def session_of(line):
+    return line.key.replace(b"/logs/", b"session-").removesuffix(b".jsonl")
+
+
+def test_routers_that_are_killed_and_rebalanced_give_each_record_once_in_order(app):
+    lines = transcripts_of_pi(files=50, lines=160, seed=1)
+    nameless = [Line(None, b"no session %d" % n, partition=n % 4) for n in range(20)]
+    first, second = app.start(*ROUTE), app.start(*ROUTE)
+    flow = producing.Flow(app.bootstrap, telemetry_of(app), [*nameless, *lines], per_s=1_000)
+    with flow:
+        for share in (0.2, 0.4, 0.6, 0.8):
+            flow.wait_for(share)
+            app.kill(first)
+            first, second = second, app.start(*ROUTE)
+    wait_until_routed(app)
+    assert second.terminate() == 0
+    assert first.terminate() == 0
+    expected, got = defaultdict(list), defaultdict(list)
+    for line in lines:
+        expected[session_of(line)].append(line.value)
+    partition_of, partitions = DefaultPartitioner(), list(range(RECORDS_PARTITIONS))
+    for message in app.read(app.records):
+        got[message.key].append(message.value)
+        assert message.partition == partition_of(message.key, partitions, partitions)
+    assert got == expected
+    letters = [message.value for message in app.read(app.topics.dead_letter_topic)]
+    assert sorted(letters) == sorted(line.value for line in nameless)
+
+
+def test_what_was_routed_is_chunked(app):
+    lines = transcripts_of_pi(files=10, lines=100, seed=2)
+    app.start(*ROUTE)
+    app.start()
+    producing.send(app.bootstrap, telemetry_of(app), lines)
+    wait_until_routed(app)
+    verdict = app.judged()
+    assert (verdict.records, verdict.sessions) == (1_010, 10)
+
+
+def test_telemetry_created_again_is_refused_with_what_to_do(app):
+    producing.send(app.bootstrap, telemetry_of(app), transcripts_of_pi(4, 20, 3))
+    router = app.start(*ROUTE)
+    wait_until_routed(app)
+    assert router.terminate() == 0
+    before = app.read(app.records)
+    asyncio.run(recreate(app))
+    refused = app.start(*ROUTE)
+    assert refused.exit_code(within_s=40) == 70
+    said = refused.output().splitlines()[-1]
+    assert "created again" in said
+    assert f"kafka-consumer-groups.sh --delete --group {app.topics.app_id}-router" in said
+    assert app.read(app.records) == before
+
+
+async def recreate(app):
+    await asking.delete_topic(app.bootstrap, telemetry_of(app))
+    # A deleted topic takes a moment to go.
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await create(app)
+            except TopicAlreadyExistsError:
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
+def test_topics_that_are_missing_are_created_telemetry_with_one_partition(app):
+    asyncio.run(asking.delete_topic(app.bootstrap, telemetry_of(app)))
+    made = app.run("topics", "create", "--telemetry", "--partitions", "3")
+    assert made.returncode == 0, made.stderr
+    assert f"created {app.topics.app_id}-routes-changelog" in made.stdout
+    checked = app.run("topics", "check", "--telemetry", "--output", "json")
+    assert json.loads(checked.stdout) == {"ok": True, "partitions": 1}
