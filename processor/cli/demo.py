@@ -16,8 +16,8 @@ from processor.cli.tail import chunks_as_they_land, describe
 from processor.demo.brokers import Broker, choose
 from processor.demo.processes import Verb, remove_from_group
 from processor.demo.transcripts import transcripts
+from processor.kafka.consumer_settings import client_id
 from processor.kafka.topics import create_topics
-from processor.kafka.transport import client_id
 from processor.settings_loading import load_settings
 from processor.sources.jsonl import read_lines
 from processor.wire import decode_chunk

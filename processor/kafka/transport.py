@@ -7,12 +7,10 @@ only in our transactions, so Faust's bookkeeping of acknowledged offsets has not
 
 import asyncio
 import logging
-import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, ClassVar, Final, Protocol
 
 from aiokafka import TopicPartition
-from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     ConsumerStoppedError,
     GroupAuthorizationFailedError,
@@ -30,7 +28,8 @@ from mode.utils.futures import maybe_async
 
 from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
-from processor.kafka.connection import NO_ANSWER, client_settings
+from processor.kafka.connection import NO_ANSWER
+from processor.kafka.consumer_settings import consumer_settings
 from processor.kafka.fetching import BatchConsumer
 from processor.kafka.flow import Flow
 from processor.kafka.static_member import StaticMember
@@ -38,11 +37,6 @@ from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
 from processor.settings import Settings
 
-#: Bytes of one fetch of one partition, which are one batch: large enough that what a batch costs
-#: does not show, small enough that a dozen of them queued are no memory to speak of.
-_FETCH_BYTES: Final = 2 << 20
-_FETCH_WAIT_MS: Final = 250
-_REBALANCE_TIMEOUT_MS: Final = 15_000
 _MEMBERSHIP_INTERVAL_S: Final = 1.0
 #: Why the group will never take us, and what to do.
 _REFUSALS: Final[Mapping[type[KafkaError], str]] = {
@@ -216,12 +210,12 @@ class Consumer(faust_aiokafka.Consumer):
         try:
             coordinator.check_errors()
         except KafkaError as error:
-            if not coordinator._coordination_task.done():  # noqa: SLF001
+            if coordinator._coordination_task.done():  # noqa: SLF001
+                # Nobody would ever join again, while heartbeats and fetches might go on.
+                message = f"group {self.app.flow.group}: {error}; start again, report this"
+                self.app.end(StateError(message))
+            else:
                 self._take_refusal(error)
-                return
-            # Nobody would ever join again, while heartbeats and fetches might go on.
-            message = f"group {self.app.flow.group}: {error}; start again, report this"
-            self.app.end(StateError(message))
 
     def _take_refusal(self, error: KafkaError) -> None:
         flow = self.app.flow
@@ -268,35 +262,3 @@ class Transport(faust_aiokafka.Transport):
     """Faust's transport with our consumer."""
 
     Consumer: ClassVar[type[Consumer]] = Consumer
-
-
-def client_id(group: str, process_id: int) -> str:
-    """Return what the group's coordinator, and its tools, call the member of this process."""
-    return f"{group}-{process_id}"
-
-
-def consumer_settings(settings: Settings, group: str) -> dict[str, Any]:
-    """Return the arguments of the consumer that is a member of the group."""
-    session_timeout_ms = round(settings.session_timeout_s * 1000)
-    return {
-        **client_settings(settings),
-        "client_id": client_id(group, os.getpid()),
-        "group_id": group,
-        "group_instance_id": settings.group_instance_id,
-        # Partitions that stay where they are keep their state and producer.
-        "partition_assignment_strategy": [StickyPartitionAssignor],
-        "enable_auto_commit": False,
-        "auto_offset_reset": "none",
-        "isolation_level": "read_committed",
-        # 10% of the worker's CPU, since aiokafka computes them in software. As in librdkafka the
-        # broker's own check, at append, has to do.
-        "check_crcs": False,
-        "max_partition_fetch_bytes": _FETCH_BYTES,
-        "fetch_max_wait_ms": _FETCH_WAIT_MS,
-        "session_timeout_ms": session_timeout_ms,
-        "heartbeat_interval_ms": max(session_timeout_ms // 10, 100),
-        # After a broker's restart a group may wait this long for members that died meanwhile. Ours
-        # need a heartbeat and what a revocation may take; one put out too early is fenced.
-        "rebalance_timeout_ms": max(session_timeout_ms, _REBALANCE_TIMEOUT_MS),
-        "max_poll_interval_ms": 300_000,
-    }
