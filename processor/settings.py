@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     telemetry_topic: KafkaName = "telemetry"
     """Topic of telemetry that is not keyed by session, for `processor route`."""
     telemetry_format: str = "auto"
-    """Format of all telemetry; auto detects it of each stream, by its first value."""
+    """Format of all telemetry; auto detects it of each stream, by what it brings."""
     session_fields: str = ""
     """Where telemetry holds its session: dotted paths or attributes, the first that is there."""
     header_fields: str = ""

@@ -221,7 +221,7 @@ class RouterState:
             log.warning(
                 "a message without a key in a topic of several partitions: what is spread over "
                 "them has no known order, and repeats are not seen. Give the topic one partition, "
-                "or the messages a key; PROCESSOR_DEDUPLICATE_RECORDS=true drops repeats",
+                "or the messages a key; PROCESSOR_DEDUPLICATE_RECORDS drops repeats",
                 extra={
                     "partition": self._opened.where,
                     "offset": record.offset,

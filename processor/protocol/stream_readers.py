@@ -1,15 +1,17 @@
 """What reads the streams of a telemetry partition: one format for each, with what it remembers."""
 
+import re
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from processor.core.errors import NoSessionError, RecordError
-from processor.formats import detect_format, format_named
+from processor.formats import ANY_LINES, detect_format, format_named
 from processor.formats.format import Format, FormatOptions, SessionRecord
 from processor.protocol.streams import Streams
 
-#: Detect the format of each stream from its first value.
+#: Detect the format of each stream: the first value that one recognises decides.
 AUTO: Final = "auto"
+_FILE: Final = ".jsonl"
 #: Readers kept at a time; what they have to remember is not theirs.
 _MAX_READERS: Final = 1024
 
@@ -57,7 +59,7 @@ class StreamReaders:
             RecordError: It belongs to no session.
         """
         about = self._streams.of(name).about
-        reader = self._readers.get(name) or self._new_reader(name, value)
+        reader = self._reader(name, value)
         try:
             records = list(reader.format.read(value))
         except RecordError:
@@ -85,17 +87,27 @@ class StreamReaders:
         self._forget(name)
         return session
 
-    def _new_reader(self, name: bytes | None, first_value: bytes) -> _Reader:
-        stream = self._streams.of(name)
-        known, chosen = stream.about.get("format"), self._chosen
+    def _reader(self, name: bytes | None, value: bytes) -> _Reader:
+        there = self._readers.get(name)
+        if there is not None and (self._chosen != AUTO or there.name != ANY_LINES):
+            return there
+        known, chosen = self._streams.of(name).about.get("format"), self._chosen
         if chosen == AUTO:
-            chosen = known or detect_format([first_value])
+            chosen = known or ANY_LINES
+            if chosen == ANY_LINES:
+                chosen = detect_format([value])
+        if there is not None and there.name == chosen:
+            return there
+        return self._new_reader(name, chosen, known)
+
+    def _new_reader(self, name: bytes | None, chosen: str, known: str | None) -> _Reader:
+        stream = self._streams.of(name)
         if known not in (None, chosen):
             # What another format remembers means nothing to this one.
             stream.memory.clear()
         if len(self._readers) >= _MAX_READERS:
             self._readers.clear()
-        options = replace(self._options, session=_text(name))
+        options = replace(self._options, session=_session(name))
         reader = _Reader(chosen, format_named(chosen, options, stream.memory))
         self._readers[name] = reader
         return reader
@@ -105,8 +117,12 @@ class StreamReaders:
         self._readers.pop(name, None)
 
 
-def _text(name: bytes | None) -> str | None:
+def _session(name: bytes | None) -> str | None:
+    """Return the session of what names none itself: the key's, of a file's its name's."""
     try:
-        return None if name is None else name.decode()
+        text = None if name is None else name.decode()
     except UnicodeDecodeError:
         return None
+    if text is not None and text.endswith(_FILE):
+        return re.split(r"[/\\]", text)[-1].removesuffix(_FILE)
+    return text

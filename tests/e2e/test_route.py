@@ -13,6 +13,7 @@ from aiokafka.partitioner import DefaultPartitioner
 from tests.e2e import asking, producing
 from tests.e2e.log_reading import end_offsets
 from tests.e2e.producing import Line
+from tests.unit.formats.telemetry import as_protobuf, call, spans_of
 
 ROUTE = ("-m", "processor", "route")
 TELEMETRY_PARTITIONS, RECORDS_PARTITIONS = 4, 3
@@ -73,6 +74,7 @@ def session_of(line):
     return line.key.replace(b"/logs/", b"session-").removesuffix(b".jsonl")
 
 
+@pytest.mark.needs("eviction")
 def test_routers_that_are_killed_and_rebalanced_give_each_record_once_in_order(app):
     lines = transcripts_of_pi(files=50, lines=160, seed=1)
     nameless = [Line(None, b"no session %d" % n, partition=n % 4) for n in range(20)]
@@ -98,14 +100,33 @@ def test_routers_that_are_killed_and_rebalanced_give_each_record_once_in_order(a
     assert sorted(letters) == sorted(line.value for line in nameless)
 
 
-def test_what_was_routed_is_chunked(app):
-    lines = transcripts_of_pi(files=10, lines=100, seed=2)
-    app.start(*ROUTE)
+@pytest.mark.needs("eviction")
+def test_conversations_in_exports_are_told_once_though_routers_die_and_are_chunked(app):
+    """Each call repeats its conversation; one more message of each is new."""
+    calls, sessions = 40, 5
+    exports = [
+        Line(
+            None,
+            as_protobuf(spans_of(*(call(told(n), session=f"s{s}") for s in range(sessions)))),
+            0,
+        )
+        for n in range(calls)
+    ]
+    router = app.start(*ROUTE)
     app.start()
-    producing.send(app.bootstrap, telemetry_of(app), lines)
+    with producing.Flow(app.bootstrap, telemetry_of(app), exports, per_s=10) as flow:
+        for share in (0.3, 0.6):
+            flow.wait_for(share)
+            app.kill(router)
+            router = app.start(*ROUTE)
     wait_until_routed(app)
     verdict = app.judged()
-    assert (verdict.records, verdict.sessions) == (1_010, 10)
+    assert (verdict.records, verdict.sessions) == (calls * sessions, sessions)
+    assert verdict.dead_letters == 0
+
+
+def told(count):
+    return [f"message {n} {'x' * 100}" for n in range(count + 1)]
 
 
 def test_telemetry_created_again_is_refused_with_what_to_do(app):

@@ -109,11 +109,22 @@ def test_first_value_that_is_nothing_does_not_decide_the_format():
     assert [session for session, _ in it.records] == ["s1", "s1"]
 
 
-def test_lines_of_any_kind_are_records_of_the_key():
+@pytest.mark.parametrize("key", [b"s1", b"/logs/s1.jsonl", rb"C:\logs\s1.jsonl"])
+def test_lines_of_any_kind_are_records_of_the_key_or_of_the_file_that_it_names(key):
+    it = Router()
+    it.feed(raw(0, b"plain", key=key), raw(1, b"too", key=key))
+    it.commit()
+    assert [session for session, _ in it.records] == ["s1", "s1"]
+
+
+def test_first_value_that_a_format_recognises_decides_for_good():
     it = Router()
     it.feed(raw(0, b"plain", key=b"s1"), raw(1, {"session": "other"}, key=b"s1"))
     it.commit()
-    assert [session for session, _ in it.records] == ["s1", "s1"]
+    it.reopen()
+    it.feed(raw(2, b"plain", key=b"s1"))
+    it.commit()
+    assert [session for session, _ in it.records] == ["s1", "other", "other"]
 
 
 def test_chosen_format_is_not_detected():
