@@ -1,6 +1,7 @@
 """Builds the Faust app of a router: topics, formats, agent. No handling of telemetry."""
 
 from dataclasses import replace
+from typing import Final
 
 from processor.agents.router import router
 from processor.core.errors import ConfigError
@@ -14,6 +15,9 @@ from processor.partitioned_app import PartitionedApp
 from processor.protocol.routing import RouterConfig
 from processor.protocol.stream_readers import AUTO
 from processor.settings import Settings
+
+#: What cannot be made smaller, compression makes a little larger.
+_MARGIN_BYTES: Final = 1024
 
 
 class RouterApp(PartitionedApp):
@@ -46,8 +50,12 @@ class RouterApp(PartitionedApp):
         if settings.create_topics:
             await create_route_topics(settings)
         facts = await check_route_topics(settings)
-        dead_letter_partitions = facts[settings.dead_letter_topic].partition_count
-        self.flow = replace(self.flow, dead_letter_partitions=dead_letter_partitions)
+        written = (self.flow.output_topic, self.flow.changelog_topic, self.flow.dead_letter_topic)
+        self.flow = replace(
+            self.flow,
+            dead_letter_partitions=facts[settings.dead_letter_topic].partition_count,
+            max_batch_bytes=min(facts[it].max_message_bytes for it in written) - _MARGIN_BYTES,
+        )
         count = facts[settings.records_topic].partition_count
         self._config = RouterConfig(
             topic=settings.telemetry_topic,

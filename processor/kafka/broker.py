@@ -56,8 +56,6 @@ class KafkaPartitionBroker:
         self._input = TopicPartition(flow.input_topic, partition)
         self._changelog = TopicPartition(flow.changelog_topic, partition)
         self._where = f"{flow.input_topic}[{partition}]"
-        # A start check holds it below the topics' limits.
-        self._max_chunk_bytes = settings.max_chunk_bytes
         self._compression = settings.compression
         self._producer: TransactionalProducer | None = None
 
@@ -69,7 +67,7 @@ class KafkaPartitionBroker:
             self._flow.transactional_id(self._input.partition),
             self._where,
             self._compression,
-            max_batch_bytes=self._max_chunk_bytes,
+            max_batch_bytes=self._flow.max_batch_bytes,
         )
         self._producer = producer
         await producer.start(_FENCE_TIMEOUT_S)

@@ -20,6 +20,7 @@ class Flow:
         output_topic: What is written.
         changelog_topic: The state; as many partitions as the input.
         dead_letter_topic: What is set aside.
+        max_batch_bytes: Messages share a batch up to this, which every topic written takes.
         dead_letter_partitions: Its number of partitions; 0 where it is that of the input.
         owns_output: Nobody else writes the output: where there is some, there is a state.
     """
@@ -30,6 +31,7 @@ class Flow:
     output_topic: str
     changelog_topic: str
     dead_letter_topic: str
+    max_batch_bytes: int
     dead_letter_partitions: int = 0
     owns_output: bool = True
 
@@ -58,11 +60,13 @@ def chunking(settings: Settings) -> Flow:
         settings.chunks_topic,
         settings.changelog_topic,
         settings.dead_letter_topic,
+        # A start check holds it below the topics' limits.
+        settings.max_chunk_bytes,
     )
 
 
 def routing(settings: Settings) -> Flow:
-    """Return the flow of ``processor route``: telemetry to records.
+    """Return the flow of ``processor route``: telemetry to records; what topics take is to come.
 
     Raises:
         ConfigError: The settings name no app, or telemetry is a topic that is written.
@@ -88,6 +92,7 @@ def routing(settings: Settings) -> Flow:
         settings.records_topic,
         settings.routes_changelog_topic,
         settings.dead_letter_topic,
+        max_batch_bytes=0,
         owns_output=False,
     )
 

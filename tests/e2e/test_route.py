@@ -129,6 +129,26 @@ def told(count):
     return [f"message {n} {'x' * 100}" for n in range(count + 1)]
 
 
+def test_message_whose_record_is_refused_as_too_large_is_a_dead_letter_and_the_rest_goes_on(app):
+    """Its producer compressed it below the limit of the topic, which this router does not."""
+    app.start(*ROUTE, compression="none")
+    giant = Line(b"s1", b"x" * 1_500_000)
+    sent = [Line(b"s1", b"before"), giant, Line(b"s1", b"after"), Line(b"s2", b"other")]
+
+    async def send():
+        async with producing.producer(app.bootstrap, compression_type="gzip") as client:
+            for line in sent:
+                await client.send_and_wait(telemetry_of(app), line.value, line.key, 0)
+
+    asyncio.run(send())
+    wait_until_routed(app)
+    routed = [(message.key, message.value) for message in app.read(app.records)]
+    assert sorted(routed) == [(b"s1", b"after"), (b"s1", b"before"), (b"s2", b"other")]
+    (letter,) = app.read(app.topics.dead_letter_topic)
+    assert letter.value == giant.value
+    assert dict(letter.headers)["processor-reason"] == b"too-large"
+
+
 def test_telemetry_created_again_is_refused_with_what_to_do(app):
     producing.send(app.bootstrap, telemetry_of(app), transcripts_of_pi(4, 20, 3))
     router = app.start(*ROUTE)
