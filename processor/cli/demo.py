@@ -102,7 +102,7 @@ class _Demo:
         first.kill()
         if not self._broker.evicts_members:
             # The embedded broker waits for a dead member for ever.
-            dead = client_id(self._settings, first.pid)
+            dead = client_id(self._settings.app_id, first.pid)
             await remove_from_group(self._broker.bootstrap, self._settings.app_id, dead)
         await self._send(lines[len(lines) // 2 :], ended=sorted(sessions))
         _say("all sent, each session ended; worker 2 takes over what worker 1 left")

@@ -24,11 +24,12 @@ from processor.clock import SystemClock
 from processor.core.errors import ChangelogError, StateError
 from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.connection import client_settings
+from processor.kafka.flow import chunking
 from processor.kafka.reading import partition_reader, read_to_end
 from processor.protocol.changelog import decode_partition, decode_sessions
 from processor.protocol.port import Survey
 from processor.protocol.rebuild import Rebuild, Rebuilt, check_nothing_deleted
-from processor.protocol.start_checks import check_changelog_whole
+from processor.protocol.start_checks import SESSION_REMEDIES, check_changelog_whole
 from processor.settings import Settings
 
 
@@ -83,7 +84,7 @@ async def _rebuild(
 
 async def _rebuild_one(settings: Settings, number: int, consent: _Consent) -> dict[str, Any]:
     """Rebuild a partition in one transaction of its own producer."""
-    broker = KafkaPartitionBroker(settings, number, NoMember())
+    broker = KafkaPartitionBroker(settings, chunking(settings), number, NoMember())
     where = f"{settings.records_topic}[{number}]"
     try:
         if not consent.is_dry_run:
@@ -94,7 +95,7 @@ async def _rebuild_one(settings: Settings, number: int, consent: _Consent) -> di
             _refuse_readable(there, where)
         survey = await broker.survey([])
         # Written into this topic, it would still be one whose beginning is missing.
-        check_changelog_whole(survey, where)
+        check_changelog_whole(survey, SESSION_REMEDIES, where)
         with progress_bar(f"reading {where}", 0) as bar:
             made = await _read(settings, number, survey, consent, bar)
         if not consent.is_dry_run:

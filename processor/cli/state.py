@@ -25,6 +25,7 @@ from processor.cli.stopped import (
 from processor.core.errors import ProcessorError
 from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.connection import client_settings
+from processor.kafka.flow import chunking
 from processor.kafka.reading import partition_reader, read_to_end
 from processor.protocol.changelog import (
     PARTITION_KEY,
@@ -94,7 +95,7 @@ async def _look_at_all(settings: Settings) -> list[PartitionView]:
 
 
 async def _look(settings: Settings, number: int) -> PartitionView:
-    broker = KafkaPartitionBroker(settings, number, NoMember())
+    broker = KafkaPartitionBroker(settings, chunking(settings), number, NoMember())
     entries = await broker.read_changelog()
     where = f"{settings.changelog_topic}[{number}]"
     entry = decode_partition(entries, where)
@@ -180,7 +181,7 @@ async def _start_over(settings: Settings, number: int, to: str) -> tuple[int, in
         How many sessions were forgotten, and where the next start reads from.
     """
     config = dataclasses.replace(chunker_config(settings), start_at_end=to == "latest")
-    broker = KafkaPartitionBroker(settings, number, NoMember())
+    broker = KafkaPartitionBroker(settings, chunking(settings), number, NoMember())
     try:
         await broker.fence()
         keys = await broker.read_changelog()

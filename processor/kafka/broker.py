@@ -8,6 +8,7 @@ from aiokafka.errors import KafkaError
 
 from processor.core.errors import FencedError, StateError
 from processor.kafka.connection import client_settings
+from processor.kafka.flow import Flow
 from processor.kafka.groups import committed_offset
 from processor.kafka.producing import (
     Offsets,
@@ -39,22 +40,22 @@ class KafkaPartitionBroker:
     """``PartitionBroker`` of one partition; see ``protocol/port.py`` for what each call does.
 
     Args:
-        settings: Topics, group and connection.
-        partition: Its number, the same in all four topics.
+        settings: Connection, and bounds of what is written.
+        flow: The topics, by role.
+        partition: Its number in the input and the changelog.
         consumer: The group's member; it exists only once the worker runs.
     """
 
-    def __init__(self, settings: Settings, partition: int, consumer: GroupConsumer) -> None:
+    def __init__(
+        self, settings: Settings, flow: Flow, partition: int, consumer: GroupConsumer
+    ) -> None:
         self._settings = settings
         self._client = client_settings(settings)
         self._consumer = consumer
-        self._records = TopicPartition(settings.records_topic, partition)
-        self._chunks = TopicPartition(settings.chunks_topic, partition)
-        self._changelog = TopicPartition(settings.changelog_topic, partition)
-        self._dead_letters = TopicPartition(settings.dead_letter_topic, partition)
-        # Always the same for this partition: it is the lock.
-        self._transactional_id = f"{settings.app_id}-{settings.records_topic}-{partition}"
-        self._where = f"{settings.records_topic}[{partition}]"
+        self._flow = flow
+        self._input = TopicPartition(flow.input_topic, partition)
+        self._changelog = TopicPartition(flow.changelog_topic, partition)
+        self._where = f"{flow.input_topic}[{partition}]"
         # A start check holds it below the topics' limits.
         self._max_chunk_bytes = settings.max_chunk_bytes
         self._compression = settings.compression
@@ -65,7 +66,7 @@ class KafkaPartitionBroker:
         await self.discard()
         producer = TransactionalProducer(
             self._client,
-            self._transactional_id,
+            self._flow.transactional_id(self._input.partition),
             self._where,
             self._compression,
             max_batch_bytes=self._max_chunk_bytes,
@@ -79,7 +80,7 @@ class KafkaPartitionBroker:
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""
-        records, changelog = self._records, self._changelog
+        records, changelog = self._input, self._changelog
         async with partition_reader(self._client, records) as reader:
             starts = await reader.beginning_offsets([records, changelog])
             ends = await reader.end_offsets([records])
@@ -97,36 +98,29 @@ class KafkaPartitionBroker:
             committed,
             found,
             starts[changelog],
-            committed is None and await self._has_chunks(),
+            committed is None and self._flow.owns_output and await self._has_output(),
         )
 
     async def seek(self, offset: int, incarnation: int) -> None:
         """Seek the group's consumer."""
-        await self._consumer.seek_stamped(self._records, offset, incarnation)
+        await self._consumer.seek_stamped(self._input, offset, incarnation)
 
     async def commit(self, transaction: Transaction) -> None:
         """Write one transaction."""
         if self._producer is None:
             message = f"{self._where}: no producer to commit with"
             raise FencedError(message)
-        entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
-        sendings = [
-            Sending(self._changelog, entries),
-            Sending(self._dead_letters, transaction.dead_letters),
-            # The chunks last: others are under way while their batches wait for each other.
-            Sending(self._chunks, transaction.chunks),
-        ]
-        offsets = Offsets(self._settings.app_id, {self._records: transaction.next_offset})
+        offsets = Offsets(self._flow.group, {self._input: transaction.next_offset})
         try:
-            await self._producer.commit(sendings, offsets)
+            await self._producer.commit(self._sendings(transaction), offsets)
         except RefusedError as error:
             lone_offset = error.messages[0].lone_offset
             # Only what is too large by itself has a batch of its own.
             if len(error.messages) == 1 and lone_offset is not None:
                 raise TooLargeError(lone_offset) from error
             message = (
-                f"{error}; was its max.message.bytes lowered? Raise it well above that of the "
-                "records topic and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
+                f"{error}; was its max.message.bytes lowered? Raise it well above that of "
+                f"{self._input.topic} and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
             )
             raise StateError(message) from error
 
@@ -140,16 +134,30 @@ class KafkaPartitionBroker:
         if producer is not None:
             await producer.discard()
 
-    async def _has_chunks(self) -> bool:
-        """Tell whether a chunk was committed; offsets alone count what was aborted too."""
-        chunks = self._chunks
-        async with partition_reader(self._client, chunks) as reader:
-            async for _ in read_to_end(reader, chunks):
+    def _sendings(self, transaction: Transaction) -> list[Sending]:
+        number = self._input.partition
+        entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
+        output: dict[int, list[Message]] = {}
+        for message in transaction.output:
+            partition = number if message.partition is None else message.partition
+            output.setdefault(partition, []).append(message)
+        return [
+            Sending(self._changelog, entries),
+            Sending(self._flow.dead_letters_of(number), transaction.dead_letters),
+            # The output last: others are under way while its batches wait for each other.
+            *(Sending(TopicPartition(self._flow.output_topic, it), output[it]) for it in output),
+        ]
+
+    async def _has_output(self) -> bool:
+        """Tell whether output was committed; offsets alone count what was aborted too."""
+        output = TopicPartition(self._flow.output_topic, self._input.partition)
+        async with partition_reader(self._client, output) as reader:
+            async for _ in read_to_end(reader, output):
                 return True
         return False
 
     async def _committed(self) -> int | None:
         try:
-            return await committed_offset(self._settings, self._records.partition)
+            return await committed_offset(self._settings, self._flow.group, self._input)
         except KafkaError as error:
             raise translated(error, self._where) from error

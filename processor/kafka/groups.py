@@ -66,20 +66,17 @@ async def group_offsets(settings: Settings) -> dict[int, int]:
     return await _asked(settings, ask)
 
 
-async def committed_offset(settings: Settings, partition: int) -> int | None:
-    """Return the group's offset of one partition of records, ``None`` if it has none.
+async def committed_offset(settings: Settings, group: str, place: TopicPartition) -> int | None:
+    """Return a group's offset of one partition, ``None`` if it has none.
 
     Raises:
         UnreachableError: No broker answers, or the coordinator goes on loading.
     """
-    place = TopicPartition(settings.records_topic, partition)
 
     async def ask(admin: AIOKafkaAdminClient) -> int | None:
         # By name: a coordinator that is still loading then leaves the partition out, and one
         # that has loaded says -1 for "no offset".
-        found: dict[Any, Any] = await admin.list_consumer_group_offsets(
-            settings.app_id, partitions=[place]
-        )
+        found: dict[Any, Any] = await admin.list_consumer_group_offsets(group, partitions=[place])
         if place not in found:
             raise GroupLoadInProgressError
         offset: int = found[place].offset

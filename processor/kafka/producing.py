@@ -231,7 +231,7 @@ class TransactionalProducer:
 def _fill(builder: BatchBuilder, messages: Sequence[Message], begin: int) -> int:
     """Add messages until the batch is full, one at least; return the index of the next."""
     for index in range(begin, len(messages)):
-        key, value, headers, timestamp_ms, _ = messages[index]
+        key, value, headers, timestamp_ms, *_ = messages[index]
         added = builder.append(timestamp=timestamp_ms, key=key, value=value, headers=list(headers))
         if added is None:
             return index

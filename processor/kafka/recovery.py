@@ -50,9 +50,7 @@ class PartitionRecovery(Recovery):
 
         app.consumer.stop_flow()
         app.flow_control.suspend()
-        assigned = [
-            it for it in app.consumer.assignment() if it.topic == app.settings.records_topic
-        ]
+        assigned = [it for it in app.consumer.assignment() if it.topic == app.flow.input_topic]
         if not is_current():
             return
         await app.partitions.assign({it.partition for it in assigned}, is_current)

@@ -57,7 +57,7 @@ class SessionRows(MutableMapping[str, SessionState]):
 
     def _states(self) -> Iterator[tuple[int, PartitionState]]:
         for partition in self._partitions:
-            if partition.state is not None:
+            if isinstance(partition.state, PartitionState):
                 yield partition.number, partition.state
 
     def _of(self, session: str) -> PartitionState:

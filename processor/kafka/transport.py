@@ -32,6 +32,7 @@ from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER, client_settings
 from processor.kafka.fetching import BatchConsumer
+from processor.kafka.flow import Flow
 from processor.kafka.static_member import StaticMember
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
@@ -52,8 +53,8 @@ _REFUSALS: Final[Mapping[type[KafkaError], str]] = {
     InconsistentGroupProtocolError: (
         "another application uses this group; choose another PROCESSOR_APP_ID"
     ),
-    GroupAuthorizationFailedError: "this user may not read as the group {0.app_id}; grant it",
-    TopicAuthorizationFailedError: "this user may not read {0.records_topic}; grant it",
+    GroupAuthorizationFailedError: "this user may not read as the group {1.group}; grant it",
+    TopicAuthorizationFailedError: "this user may not read {1.input_topic}; grant it",
 }
 
 log: Final = logging.getLogger(__name__)
@@ -63,6 +64,7 @@ class WorkerApp(Protocol):
     """What Faust's services here ask of the app that they belong to."""
 
     settings: Settings
+    flow: Flow
     clock: Clock
     partitions: Partitions
     consumer: Any
@@ -102,7 +104,7 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
         arguments = {
             "clock": self.app.clock,
             "grace_ms": round(settings.clock_grace_s * 1000),
-            **consumer_settings(settings),
+            **consumer_settings(settings, self.app.flow.group),
         }
         if settings.group_instance_id is None:
             return BatchConsumer(**arguments)
@@ -137,7 +139,7 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
                 # A partition that has been sought since the flow stopped is not sought again
                 # before it goes on: what is taken now and then dropped would be lost to it.
                 batches = fetcher.take(partitions) if self.consumer.flow_active else []
-        topic = self.app.settings.records_topic
+        topic = self.app.flow.input_topic
         return {TP(topic, it.partition): [it] for it in batches}
 
 
@@ -195,7 +197,7 @@ class Consumer(faust_aiokafka.Consumer):
         try:
             is_taken: bool = await coordinator._do_heartbeat()  # noqa: SLF001
         except (*NO_ANSWER, KafkaError) as error:
-            message = f"group {self.app.settings.app_id}: {error!r}"
+            message = f"group {self.app.flow.group}: {error!r}"
             raise UnreachableError(message) from error
         return is_taken and not coordinator.need_rejoin(self._raw()._subscription.subscription)  # noqa: SLF001
 
@@ -216,18 +218,18 @@ class Consumer(faust_aiokafka.Consumer):
         except KafkaError as error:
             if coordinator._coordination_task.done():  # noqa: SLF001
                 # Nobody would ever join again, while heartbeats and fetches might go on.
-                message = f"group {self.app.settings.app_id}: {error}; start again, report this"
+                message = f"group {self.app.flow.group}: {error}; start again, report this"
                 self.app.end(StateError(message))
             else:
                 self._take_refusal(error)
 
     def _take_refusal(self, error: KafkaError) -> None:
-        settings = self.app.settings
+        flow = self.app.flow
         remedy = _REFUSALS.get(type(error))
         if remedy is None:
             log.warning("the group refused us, joining again", extra={"error": repr(error)})
             return
-        message = f"group {settings.app_id}: {error!r}; {remedy.format(settings)}"
+        message = f"group {flow.group}: {error!r}; {remedy.format(self.app.settings, flow)}"
         self.app.end(ConfigError(message))
 
     def _raw(self) -> BatchConsumer:
@@ -254,12 +256,12 @@ class Consumer(faust_aiokafka.Consumer):
     def _lost_position(self, error: KafkaError) -> ProcessorError:
         if isinstance(error, OffsetOutOfRangeError):
             message = (
-                f"{self.app.settings.records_topic}: {error!r}; retention has eaten records "
+                f"{self.app.flow.input_topic}: {error!r}; retention has eaten records "
                 "that were not read yet, or the topic was created again. Start again for what "
                 "to do"
             )
             return StateError(message)
-        return UnreachableError(f"{self.app.settings.records_topic}: {error!r}")
+        return UnreachableError(f"{self.app.flow.input_topic}: {error!r}")
 
 
 class Transport(faust_aiokafka.Transport):
@@ -268,18 +270,18 @@ class Transport(faust_aiokafka.Transport):
     Consumer: ClassVar[type[Consumer]] = Consumer
 
 
-def client_id(settings: Settings, process_id: int) -> str:
-    """Return what the group's coordinator, and its tools, call the worker of this process."""
-    return f"{settings.app_id}-{process_id}"
+def client_id(group: str, process_id: int) -> str:
+    """Return what the group's coordinator, and its tools, call the member of this process."""
+    return f"{group}-{process_id}"
 
 
-def consumer_settings(settings: Settings) -> dict[str, Any]:
+def consumer_settings(settings: Settings, group: str) -> dict[str, Any]:
     """Return the arguments of the consumer that is a member of the group."""
     session_timeout_ms = round(settings.session_timeout_s * 1000)
     return {
         **client_settings(settings),
-        "client_id": client_id(settings, os.getpid()),
-        "group_id": settings.app_id,
+        "client_id": client_id(group, os.getpid()),
+        "group_id": group,
         "group_instance_id": settings.group_instance_id,
         # Partitions that stay where they are keep their state and producer.
         "partition_assignment_strategy": [StickyPartitionAssignor],

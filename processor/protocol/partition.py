@@ -40,14 +40,12 @@ from processor.core.errors import (
     StateError,
     UnreachableError,
 )
-from processor.core.sessions import PartitionSessions
 from processor.metrics import Metrics
-from processor.protocol.changelog import PARTITION_KEY, decode_partition, decode_sessions
+from processor.protocol.changelog import PARTITION_KEY, decode_partition
+from processor.protocol.job import Job, JobState, Opened
 from processor.protocol.port import Batch, PartitionBroker, TooLargeError
-from processor.protocol.rule_change import Reopened, given_back
 from processor.protocol.stage import Tally
 from processor.protocol.start_checks import first_entry, survey_until_settled, world_agrees
-from processor.protocol.state import ChunkerConfig, PartitionState
 
 #: Bound of a commit. The transaction's own timeout lies above it, so that the broker never
 #: gives a transaction up that we still wait for.
@@ -70,7 +68,7 @@ class Partition:
     Args:
         number: Its number.
         broker: Its side of the broker.
-        config: What all partitions have in common.
+        job: What it is opened for; the same for all partitions.
         clock: Tells when a moved position is worth a commit.
         metrics: Where counts go, once what they count is committed.
     """
@@ -79,16 +77,16 @@ class Partition:
         self,
         number: int,
         broker: PartitionBroker,
-        config: ChunkerConfig,
+        job: Job,
         clock: Clock,
         metrics: Metrics,
     ) -> None:
         self.number = number
         self.phase = Phase.CLOSED
         self.incarnation = 0
-        self.state: PartitionState | None = None
+        self.state: JobState | None = None
         self._broker = broker
-        self._config = config
+        self._job = job
         self._clock = clock
         self._metrics = metrics
         self._omitted: frozenset[int] = frozenset()
@@ -98,7 +96,7 @@ class Partition:
     @property
     def where(self) -> str:
         """Topic and partition, for messages."""
-        return f"{self._config.topic}[{self.number}]"
+        return f"{self._job.topic}[{self.number}]"
 
     @property
     def is_caught_up(self) -> bool:
@@ -172,7 +170,7 @@ class Partition:
                     raise UnreachableError(message) from error
                 raise
             self._count(tally)
-            is_progress = bool(transaction.chunks) or transaction.next_offset > self._committed
+            is_progress = bool(transaction.output) or transaction.next_offset > self._committed
             self._committed = transaction.next_offset
             return is_progress
 
@@ -225,7 +223,7 @@ class Partition:
         self.state = None
         await self._broker.discard()
 
-    async def _fail(self, state: PartitionState, error: BaseException) -> None:
+    async def _fail(self, state: JobState, error: BaseException) -> None:
         self._metrics.increment("processor_transactions_total", result="failed")
         if isinstance(error, TooLargeError):
             self._omitted |= {error.offset}
@@ -254,23 +252,22 @@ class Partition:
             message = f"{self.where}: another worker has opened it since"
             raise FencedError(message)
 
-    async def _restore(self) -> PartitionState:
+    async def _restore(self) -> JobState:
         entries = await self._broker.read_changelog()
         entry = decode_partition(entries, self.where)
         survey = await survey_until_settled(self._broker, entry)
         try:
-            world_agrees(entry, survey, self._config, self.where)
+            world_agrees(entry, survey, self._job, self.where)
         except StateError:
             await self._check_nobody_else_wrote(entries)
             raise
-        if entry is None:
-            entry = first_entry(survey, self._config)
-        kept = Reopened(entry, list(decode_sessions(entries, self.where)), [])
-        if entry.rule != self._config.rule:
-            kept = given_back(entry, kept.states, survey.log_start, self.where)
-        entry, states, changed = kept
-        sessions = PartitionSessions(self._config.policy, states, entry.log_time_ms)
-        state = PartitionState(self._config, self.number, entry, sessions, self._omitted)
-        for session in changed:
-            state.put(session)
-        return state
+        return self._job.restore(
+            Opened(
+                self.number,
+                self.where,
+                entry or first_entry(survey, self._job),
+                entries,
+                survey.log_start,
+                self._omitted,
+            )
+        )

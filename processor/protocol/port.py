@@ -42,7 +42,7 @@ class Batch:
     """What one fetch brought for one partition.
 
     Attributes:
-        partition: Its partition of the records topic.
+        partition: Its partition of the input topic.
         incarnation: Which opening of the partition asked for it.
         first_offset: Fetch position before it.
         next_offset: Fetch position after it; past control records, which are never delivered.
@@ -61,10 +61,11 @@ class Batch:
 
 
 class Message(NamedTuple):
-    """A message of the chunks or dead-letter topic.
+    """A message of the output or the dead-letter topic.
 
     Attributes:
-        lone_offset: Offset of the record in a chunk of one, for when the topic refuses it.
+        lone_offset: Offset of the one record that it is made of, for when the topic refuses it.
+        partition: Where it goes; ``None`` for the number of the input's own.
     """
 
     key: bytes | None
@@ -72,13 +73,14 @@ class Message(NamedTuple):
     headers: Sequence[tuple[str, bytes]]
     timestamp_ms: int | None = None
     lone_offset: int | None = None
+    partition: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """All that one commit writes: it lands whole or not at all."""
 
-    chunks: Sequence[Message]
+    output: Sequence[Message]
     entries: Mapping[bytes, bytes | None]
     dead_letters: Sequence[Message]
     next_offset: int
@@ -89,14 +91,14 @@ class Survey:
     """The world as the broker tells it while a partition opens.
 
     Attributes:
-        partition_count: Partitions of the records topic.
+        partition_count: Partitions of the input topic.
         log_start: First offset that still exists.
         stable_end: Last stable offset: where a reader of committed records stops.
         committed: The group's committed offset, a hint only; ``None`` if there is none.
         timestamps: Of the offsets asked for, those between log start and stable end: the
             timestamp of the record there, ``None`` if there is no record.
         changelog_start: First offset of the changelog that still exists; compaction leaves it at 0.
-        has_chunks: There are chunks, although the group has no offset.
+        has_output: There is output, although the group has no offset.
     """
 
     partition_count: int
@@ -105,18 +107,18 @@ class Survey:
     committed: int | None
     timestamps: Mapping[int, int | None] = field(default_factory=dict)
     changelog_start: int = 0
-    has_chunks: bool = False
+    has_output: bool = False
 
 
 class TooLargeError(ProcessorError):
-    """The chunks topic refuses a chunk of one record.
+    """The output topic refuses what one record became.
 
     Attributes:
         offset: The record's.
     """
 
     def __init__(self, offset: int) -> None:
-        super().__init__(f"the chunks topic refuses the record at offset {offset} as too large")
+        super().__init__(f"the output topic refuses the record at offset {offset} as too large")
         self.offset = offset
 
 
@@ -154,7 +156,7 @@ class PartitionBroker(Protocol):
         """Write ``transaction`` and the group's offset; returns once it is durable.
 
         Raises:
-            TooLargeError: A chunk of one record is refused; nothing is written.
+            TooLargeError: What one record became is refused; nothing is written.
             FencedError: A newer epoch exists; nothing is written.
             ResentCommitError: It may be written; this producer must not go on.
             UnreachableError: No answer; it may be written.

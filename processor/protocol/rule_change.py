@@ -7,13 +7,14 @@ records that were never checkpointed are.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from processor.core.errors import StateError
+from processor.core.errors import ConfigError, StateError
 from processor.core.session_state import SessionState
-from processor.protocol.changelog import PartitionEntry
+from processor.protocol.changelog import PartitionEntry, decode_sessions
+from processor.protocol.job import Opened
 
 
 class Reopened(NamedTuple):
@@ -28,6 +29,38 @@ class Reopened(NamedTuple):
     entry: PartitionEntry
     states: list[SessionState]
     changed: list[SessionState]
+
+
+def check_unchanged(entry: PartitionEntry, rule: dict[str, Any], where: str) -> None:
+    """Return if ``rule`` is the one that the open chunks were made under.
+
+    Raises:
+        ConfigError: It is not; a person may accept that.
+    """
+    changed = [
+        f"{name} {entry.rule.get(name)!r} -> {value!r}"
+        for name, value in rule.items()
+        if entry.rule.get(name) != value
+    ]
+    if changed:
+        message = (
+            f"{where}: the policy differs from that of the open chunks: {', '.join(changed)}. "
+            "Set it back, or go on with PROCESSOR_ACCEPT_POLICY_CHANGE=true"
+        )
+        raise ConfigError(message)
+
+
+def reopened(opened: Opened, rule: dict[str, Any]) -> Reopened:
+    """Return what the last owner left, its checkpointed records given back if ``rule`` is new.
+
+    Raises:
+        StateError: The log holds some of them no more.
+        ChangelogError: An entry can't be read.
+    """
+    states = list(decode_sessions(opened.entries, opened.where))
+    if opened.entry.rule == rule:
+        return Reopened(opened.entry, states, [])
+    return given_back(opened.entry, states, opened.log_start, opened.where)
 
 
 def given_back(

@@ -5,13 +5,25 @@ from typing import Final
 
 from processor.core.errors import ConfigError, StateError
 from processor.protocol.changelog import Counts, PartitionEntry
+from processor.protocol.job import Job, Remedies
 from processor.protocol.port import PartitionBroker, Survey
-from processor.protocol.state import ChunkerConfig
 
 #: A coordinator that has just moved may show an older offset for a while; only one that stays
 #: different has been reset by a person.
 _SETTLE_TRIES: Final = 10
 _SETTLE_WAIT_S: Final = 0.5
+SESSION_REMEDIES: Final = Remedies(
+    lost="make it anew with `processor state rebuild`",
+    start_over="`processor state reset`",
+    deleted=(
+        "their sessions would start again at t=1. Delete the topic, create it with `processor "
+        "topics create`, and make its entries anew with `processor state rebuild`"
+    ),
+    eaten=(
+        "that are in no chunk yet. Raise retention.ms; then go on without them with `processor "
+        "state rebuild --force --accept-deleted`, or start over with `processor state reset`"
+    ),
+)
 
 
 async def survey_until_settled(broker: PartitionBroker, entry: PartitionEntry | None) -> Survey:
@@ -30,18 +42,16 @@ async def survey_until_settled(broker: PartitionBroker, entry: PartitionEntry | 
     return survey
 
 
-def world_agrees(
-    entry: PartitionEntry | None, survey: Survey, config: ChunkerConfig, where: str
-) -> None:
+def world_agrees(entry: PartitionEntry | None, survey: Survey, job: Job, where: str) -> None:
     """Return if the state fits the log and the group.
 
     Raises:
         StateError: It does not; the message says what differs and what a person can do.
         ConfigError: Partitions or policy were changed.
     """
-    check_changelog_whole(survey, where)
+    check_changelog_whole(survey, job.remedies, where)
     if entry is None:
-        if survey.has_chunks:
+        if survey.has_output:
             message = (
                 f"{where}: there are chunks, but neither the changelog nor the group's offset "
                 "tells of them; t would start again at 1. If the changelog is lost, make it anew "
@@ -52,54 +62,52 @@ def world_agrees(
         if survey.committed is not None:
             message = (
                 f"{where}: the group has the offset {survey.committed} but the changelog holds "
-                "no state for it. If the changelog is lost, make it anew with `processor state "
-                "rebuild`; if the group is another application's, choose a new PROCESSOR_APP_ID"
+                f"no state for it. If the changelog is lost, {job.remedies.lost}; if the group is "
+                "another application's, choose a new PROCESSOR_APP_ID"
             )
             raise StateError(message)
         return
-    _check_topic(entry, config, where)
+    _check_topic(entry, job, where)
     _check_partitions(entry, survey, where)
-    _check_log(entry, survey, where)
-    _check_offset(entry, survey, where)
-    _check_rule(entry, config, where)
+    _check_log(entry, survey, job.remedies, where)
+    _check_offset(entry, survey, job.remedies, where)
+    job.check(entry, where)
 
 
-def check_changelog_whole(survey: Survey, where: str) -> None:
+def check_changelog_whole(survey: Survey, remedies: Remedies, where: str) -> None:
     """Return if no entry of the changelog was deleted.
 
     Raises:
-        StateError: Some were; the sessions that they were of would start again at ``t`` = 1.
+        StateError: Some were; what they told of would start anew.
     """
     if survey.changelog_start:
         message = (
             f"{where}: the changelog starts at offset {survey.changelog_start}: entries before it "
-            "were deleted, though compaction deletes none, and their sessions would start again at "
-            "t=1. Delete the topic, create it with `processor topics create`, and make its entries "
-            "anew with `processor state rebuild`"
+            f"were deleted, though compaction deletes none, and {remedies.deleted}"
         )
         raise StateError(message)
 
 
-def first_entry(survey: Survey, config: ChunkerConfig) -> PartitionEntry:
+def first_entry(survey: Survey, job: Job) -> PartitionEntry:
     """Return where a partition stands that nobody has processed before."""
-    start = survey.stable_end if config.start_at_end else survey.log_start
+    start = survey.stable_end if job.start_at_end else survey.log_start
     return PartitionEntry(
         low=start,
         log_time_ms=0,
         seen=start,
         partition_count=survey.partition_count,
-        rule=config.rule,
+        rule=job.rule,
         fingerprint=None,
         counts=Counts(),
-        topic=config.topic,
+        topic=job.topic,
     )
 
 
-def _check_topic(entry: PartitionEntry, config: ChunkerConfig, where: str) -> None:
-    if entry.topic not in ("", config.topic):
+def _check_topic(entry: PartitionEntry, job: Job, where: str) -> None:
+    if entry.topic not in ("", job.topic):
         message = (
             f"{where}: the state under this PROCESSOR_APP_ID is that of topic {entry.topic}; an "
-            "application has one records topic. Choose another PROCESSOR_APP_ID for this one"
+            "application reads one topic. Choose another PROCESSOR_APP_ID for this one"
         )
         raise ConfigError(message)
 
@@ -114,19 +122,17 @@ def _check_partitions(entry: PartitionEntry, survey: Survey, where: str) -> None
         raise ConfigError(message)
 
 
-def _check_log(entry: PartitionEntry, survey: Survey, where: str) -> None:
+def _check_log(entry: PartitionEntry, survey: Survey, remedies: Remedies, where: str) -> None:
     if survey.log_start > entry.low:
         message = (
-            f"{where}: the log starts at {survey.log_start}, the replay of open chunks at "
-            f"{entry.low}; retention has eaten records that are in no chunk yet. Raise "
-            "retention.ms; then go on without them with `processor state rebuild --force "
-            "--accept-deleted`, or start over with `processor state reset`"
+            f"{where}: the log starts at {survey.log_start}, we have to read from {entry.low} on; "
+            f"retention has eaten records {remedies.eaten}"
         )
         raise StateError(message)
     if entry.seen > survey.stable_end:
         message = (
             f"{where}: processed up to {entry.seen} but the log ends at {survey.stable_end}; was "
-            "the topic deleted and created again? Start over with `processor state reset`"
+            f"the topic deleted and created again? Start over with {remedies.start_over}"
         )
         raise StateError(message)
     if entry.fingerprint is not None:
@@ -136,32 +142,18 @@ def _check_log(entry: PartitionEntry, survey: Survey, where: str) -> None:
             message = (
                 f"{where}: the record at offset {offset} has the timestamp {found}, it had "
                 f"{timestamp_ms}; the topic was deleted and created again. Start over with "
-                "`processor state reset`"
+                f"{remedies.start_over}"
             )
             raise StateError(message)
 
 
-def _check_offset(entry: PartitionEntry, survey: Survey, where: str) -> None:
+def _check_offset(entry: PartitionEntry, survey: Survey, remedies: Remedies, where: str) -> None:
     # No offset at all is no reset: the group's offsets expire while it is stopped for long.
     if survey.committed not in (None, entry.seen):
         message = (
             f"{where}: the group's offset is {survey.committed}, processed up to {entry.seen}; "
             "someone has reset the group. Offsets do not move this worker: to go on, set it back "
-            f"with `kafka-consumer-groups.sh --reset-offsets --to-offset {entry.seen}`; to start "
-            "over, use `processor state reset`"
+            f"with `kafka-consumer-groups.sh --reset-offsets --to-offset {entry.seen}`; or start "
+            f"over with {remedies.start_over}"
         )
         raise StateError(message)
-
-
-def _check_rule(entry: PartitionEntry, config: ChunkerConfig, where: str) -> None:
-    changed = [
-        f"{name} {entry.rule.get(name)!r} -> {value!r}"
-        for name, value in config.rule.items()
-        if entry.rule.get(name) != value
-    ]
-    if changed and not config.accept_policy_change:
-        message = (
-            f"{where}: the policy differs from that of the open chunks: {', '.join(changed)}. "
-            "Set it back, or go on with PROCESSOR_ACCEPT_POLICY_CHANGE=true"
-        )
-        raise ConfigError(message)

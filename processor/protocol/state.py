@@ -21,13 +21,14 @@ from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter
 from processor.protocol.changelog import Counts, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter, session_of
+from processor.protocol.job import Opened, Pace, Remedies, check_follows
 from processor.protocol.port import Batch, LogRecord, Transaction
+from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.runs import Columns, columns, grouped
 from processor.protocol.stage import Stage, Tally
+from processor.protocol.start_checks import SESSION_REMEDIES
 from processor.wire import ChunkEncoder
 
-#: A moved position alone is committed this often: a transaction costs a marker in every topic.
-POSITION_INTERVAL_MS: Final = 1000
 _carried: Final = attrgetter("carried")
 
 
@@ -68,6 +69,25 @@ class ChunkerConfig:
             "max_chunk_records": policy.max_chunk_records,
         }
 
+    @property
+    def remedies(self) -> Remedies:
+        """What a person can do where state and log disagree."""
+        return SESSION_REMEDIES
+
+    def check(self, entry: PartitionEntry, where: str) -> None:
+        """Return if chunks that are open may be gone on with; see ``check_unchanged``."""
+        if not self.accept_policy_change:
+            check_unchanged(entry, self.rule, where)
+
+    def restore(self, opened: Opened) -> "PartitionState":
+        """Return the state that the last owner left, judged by today's policy."""
+        entry, states, changed = reopened(opened, self.rule)
+        sessions = PartitionSessions(self.policy, states, entry.log_time_ms)
+        state = PartitionState(self, opened.number, entry, sessions, opened.omitted)
+        for session in changed:
+            state.put(session)
+        return state
+
 
 class PartitionState:
     """The sessions of one partition and what is staged for the next transaction.
@@ -102,8 +122,7 @@ class PartitionState:
         self._encoder = ChunkEncoder(config.policy, config.counter.name, config.topic, partition)
         self._fingerprint = entry.fingerprint
         self._stage = Stage()
-        self._taken_at_ms: int | None = None
-        self._taken_seen = entry.seen
+        self._pace = Pace(entry.seen)
         self.sessions = sessions
         self.is_behind = True
         self.position = entry.low
@@ -131,13 +150,7 @@ class PartitionState:
         Raises:
             StateError: The batch does not start at our position; a record was lost on the way.
         """
-        if batch.first_offset != self.position:
-            message = (
-                f"{self._config.topic}[{self._partition}]: a batch starts at "
-                f"{batch.first_offset}, next is {self.position}; records were lost between fetch "
-                "and chunker. Nothing was committed past them: restart, and report this"
-            )
-            raise StateError(message)
+        check_follows(batch, self.position, self._config.topic)
         self._feed_records(batch)
         self.position = batch.next_offset
         self.seen = max(self.seen, self.position)
@@ -163,12 +176,10 @@ class PartitionState:
         Raises:
             StateError: A record is neither in a chunk nor open.
         """
-        if self._stage.is_empty and self._taken_at_ms is not None:
-            is_due = now_ms - self._taken_at_ms >= POSITION_INTERVAL_MS
-            if self.seen == self._taken_seen or not is_due:
-                return None
+        if self._stage.is_empty and not self._pace.is_due(now_ms, self.seen):
+            return None
         stage, self._stage = self._stage, Stage()
-        self._taken_at_ms, self._taken_seen = now_ms, self.seen
+        self._pace.note(now_ms, self.seen)
         for carried, count in stage.carried.items():
             stage.tally["processor_records_total", (("carried", carried),)] = count
             self.counts.records += count

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from processor.kafka.broker import KafkaPartitionBroker
+from processor.kafka.flow import chunking
 from processor.settings import Settings
 from tests.e2e import asking
 from tests.e2e.log_reading import end_offsets, read_log
@@ -51,7 +52,7 @@ class Side:
             await owner.discard()
 
     def owner(self):
-        owner = KafkaPartitionBroker(self._settings, 0, None)
+        owner = KafkaPartitionBroker(self._settings, chunking(self._settings), 0, None)
         self._owners.append(owner)
         return owner
 

@@ -12,6 +12,7 @@ from processor.cli.stopped import NoMember
 from processor.core.records import Carried, Record
 from processor.core.session_state import SessionState
 from processor.kafka.broker import KafkaPartitionBroker
+from processor.kafka.flow import chunking
 from processor.protocol.changelog import (
     Counts,
     PartitionEntry,
@@ -60,7 +61,7 @@ def shown(settings, *args):
 
 
 def broker_of(settings, partition=0):
-    return KafkaPartitionBroker(settings, partition, NoMember())
+    return KafkaPartitionBroker(settings, chunking(settings), partition, NoMember())
 
 
 def write_state(settings):

@@ -75,7 +75,7 @@ class World:
         transaction, _ = state.take(self.now_ms) or (None, None)
         if transaction is None:
             return
-        self.chunks += [(it.key, it.value, it.headers) for it in transaction.chunks]
+        self.chunks += [(it.key, it.value, it.headers) for it in transaction.output]
         self.letters += [
             SimpleNamespace(headers=it.headers, value=it.value) for it in transaction.dead_letters
         ]

@@ -43,7 +43,7 @@ class Broker:
 
     async def commit(self, transaction):
         self.entries |= transaction.entries
-        self.chunks += [decode_chunk(it.value) for it in transaction.chunks]
+        self.chunks += [decode_chunk(it.value) for it in transaction.output]
         self.committed = transaction.next_offset
 
     async def discard(self):

@@ -81,7 +81,7 @@ class SimulatedPartitionBroker:
             raise FencedError(message)
         epoch = producer.epoch
         parts = (
-            (CHUNKS, transaction.chunks),
+            (CHUNKS, transaction.output),
             (CHANGELOG, list(transaction.entries.items())),
             (DEAD_LETTERS, transaction.dead_letters),
         )
@@ -157,7 +157,7 @@ def told(transaction):
     from tests.simulation.oracle import read_chunk, read_entry  # noqa: PLC0415 - only for a trace
 
     chunks = []
-    for message in transaction.chunks:
+    for message in transaction.output:
         chunk = read_chunk(message.value)
         chunks.append(f"{chunk.session}/{chunk.t} {chunk.flush} {chunk.offsets}")
     entries = {key.decode(): read_entry(key, value) for key, value in transaction.entries.items()}

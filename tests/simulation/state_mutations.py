@@ -7,7 +7,8 @@ import msgspec
 from processor.core import flush
 from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater, PartitionSessions
-from processor.protocol import partition as partition_module
+from processor.protocol import rule_change
+from processor.protocol import state as state_module
 from processor.protocol.changelog import PARTITION_KEY, decode_sessions, encode_session
 from processor.protocol.partition import Partition
 from processor.protocol.state import PartitionState
@@ -137,7 +138,7 @@ def replay_not_skipped():
         for state in decode_sessions(entries, where):
             yield replace(state, next_offset=0)
 
-    return [(partition_module, "decode_sessions", forgetful)]
+    return [(rule_change, "decode_sessions", forgetful)]
 
 
 @mutation()
@@ -250,7 +251,7 @@ def restored_records_count_as_new():
         for state in decode_sessions(entries, where):
             yield replace(state, last_at_ms=state.last_at_ms + 20_000)
 
-    return [(partition_module, "decode_sessions", renewed)]
+    return [(rule_change, "decode_sessions", renewed)]
 
 
 @mutation(first_seed=200, skew_ms=0, backward=0.4, plot="quiet")
@@ -260,7 +261,7 @@ def log_time_not_kept_beside_the_mark():
     def without(policy, states, log_time_ms):
         return PartitionSessions(policy, states, 0)
 
-    return [(partition_module, "PartitionSessions", without)]
+    return [(state_module, "PartitionSessions", without)]
 
 
 @mutation()
@@ -275,4 +276,4 @@ def digest_not_restored():
         for state in decode_sessions(entries, where):
             yield replace(state, digest=SessionState.new(state.session).digest)
 
-    return [(partition_module, "decode_sessions", anew)]
+    return [(rule_change, "decode_sessions", anew)]

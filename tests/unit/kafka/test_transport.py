@@ -60,7 +60,7 @@ def test_nothing_is_taken_when_the_flow_has_stopped_during_the_wait(is_stopped, 
     """
     thread = ConsumerThread.__new__(ConsumerThread)
     thread.consumer = SimpleNamespace(flow_active=True)
-    thread.app = SimpleNamespace(settings=SimpleNamespace(records_topic="records"))
+    thread.app = SimpleNamespace(flow=SimpleNamespace(input_topic="records"))
 
     def meanwhile():
         thread.consumer.flow_active = not is_stopped

@@ -88,7 +88,7 @@ class Story:
 
     @property
     def chunks(self):
-        return [json.loads(it.value) for step in self.broker.transactions for it in step.chunks]
+        return [json.loads(it.value) for step in self.broker.transactions for it in step.output]
 
 
 def play(story):

@@ -35,7 +35,7 @@ def test_state_that_fits_is_gone_on_from():
     ("entry", "differs", "what", "remedy"),
     [
         (None, {}, "the changelog holds no state", REBUILD),
-        (None, {"committed": None, "has_chunks": True}, "there are chunks, but", REBUILD),
+        (None, {"committed": None, "has_output": True}, "there are chunks, but", REBUILD),
         (ENTRY, {"changelog_start": 2}, "changelog starts at offset 2", REBUILD),
         (None, {"changelog_start": 2}, "changelog starts at offset 2", "processor topics create"),
         (ENTRY, {"log_start": 4}, "retention has eaten", f"{REBUILD} --force --accept-deleted`"),

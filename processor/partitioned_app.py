@@ -1,0 +1,188 @@
+"""The frame of a Faust app that reads one topic, partition by partition, exactly once."""
+
+import asyncio
+import gc
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, cast
+
+import faust
+from mode import CrashingSupervisor
+
+from processor.clock import SystemClock
+from processor.core.errors import ProcessorError
+from processor.kafka import stream_reader
+from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
+from processor.kafka.connection import broker_errors, client_settings
+from processor.kafka.flow import Flow
+from processor.kafka.plug_points import check_plug_points
+from processor.kafka.reading import ends_of
+from processor.kafka.recovery import PartitionTables
+from processor.kafka.transport import Transport
+from processor.metrics import Metrics
+from processor.ops.stacks import exit_stuck
+from processor.ops.watchdog import LoopGuard, Watchdog
+from processor.protocol.job import Job
+from processor.protocol.partition import Partition
+from processor.protocol.partitions import Partitions
+from processor.settings import Settings
+
+#: Bounds of what a rebalance and a shutdown may wait for a commit.
+_REVOKE_TIMEOUT_S: Final = 5.0
+_STOP_TIMEOUT_S: Final = 10.0
+#: Batches that wait between fetch and agent.
+_BUFFERED_BATCHES: Final = 8
+#: Objects made before the garbage collector looks for cycles; Python's default is 700.
+_COLLECT_AFTER: Final = 50_000
+
+
+class PartitionedApp(faust.App):
+    """The Faust app of one process.
+
+    Args:
+        settings: What it runs with.
+        flow: What it reads and writes, and as whom.
+        metrics: Where counts go.
+
+    Attributes:
+        settings: What it runs with.
+        flow: What it reads and writes, and as whom.
+        clock: Its time.
+        partitions: The partitions that the group has given to it.
+        fatal: Why the process has to end, once it has.
+
+    Raises:
+        ConfigError: The installed versions don't allow one.
+    """
+
+    def __init__(self, settings: Settings, flow: Flow, metrics: Metrics) -> None:
+        check_plug_points()
+        stream_reader.install()
+        self.settings = settings
+        self.flow = flow
+        self.clock = SystemClock()
+        self.fatal: ProcessorError | None = None
+
+        def make(number: int) -> Partition:
+            consumer = cast("GroupConsumer", self.consumer)  # our transport makes it
+            broker = KafkaPartitionBroker(settings, self.flow, number, consumer)
+            return Partition(number, broker, self.job, self.clock, metrics)
+
+        self.partitions = Partitions(make, settings.commit_interval_s, self.end)
+        super().__init__(flow.group, **_faust_settings(settings))
+        self.on_partitions_revoked.connect(self._hold)
+
+    @property
+    def job(self) -> Job:
+        """What its partitions are opened for."""
+        raise NotImplementedError
+
+    async def prepare_topics(self) -> None:
+        """Create the topics that are missing, if allowed, and check all.
+
+        Raises:
+            ConfigError: Something is wrong with them; the message says what to run.
+            UnreachableError: No broker answers.
+        """
+        raise NotImplementedError
+
+    def read_batches(self, agent: Callable[..., Any], name: str) -> None:
+        """Have ``agent`` read what is fetched of the input."""
+        # Offsets travel in our transactions: Faust has nothing to acknowledge.
+        topic = self.topic(
+            self.flow.input_topic, key_serializer="raw", value_serializer="raw", acks=False
+        )
+        self.agent(topic, name=name)(agent)
+
+    def end(self, error: ProcessorError) -> None:
+        """End the process because of ``error``; the first one counts."""
+        if self.fatal is None:
+            self.fatal = error
+            self.add_future(self.crash(error))
+
+    def _new_transport(self) -> Transport:
+        return Transport(self.conf.broker_consumer, self)
+
+    def _create_directories(self) -> None:
+        """Make none: nothing is kept on disk."""
+
+    async def start(self) -> None:
+        """Start everything.
+
+        Raises:
+            ConfigError: See ``on_first_start``.
+            UnreachableError: No broker answers, to us or to one of Faust's own clients.
+        """
+        try:
+            with broker_errors(self.settings):
+                await super().start()
+        except ProcessorError as error:
+            self.fatal = self.fatal or error
+            raise
+
+    async def on_first_start(self) -> None:
+        """Prepare the topics; see ``prepare_topics``."""
+        await self.prepare_topics()
+        await super().on_first_start()
+
+    async def on_start(self) -> None:
+        """Start, committing from now on."""
+        _tune_garbage_collection()
+        await super().on_start()
+        self.add_future(self.partitions.commit_forever())
+        self._watch()
+
+    def _watch(self) -> None:
+        """Have the process end rather than hang."""
+        settings, loop = self.settings, asyncio.get_running_loop()
+        if not settings.stuck_after_s:
+            return
+        client = client_settings(settings)
+        watchdog = Watchdog(
+            self.partitions,
+            partial(ends_of, client, self.flow.input_topic),
+            settings.stuck_after_s,
+            partial(exit_stuck, loop=loop),
+        )
+        guard = LoopGuard(settings.stuck_after_s, partial(exit_stuck, loop=loop))
+        self.add_future(watchdog.watch_forever())
+        self.add_future(guard.tick_forever())
+
+    async def on_stop(self) -> None:
+        """Commit what is staged and stop; Faust does not call the revoke hook on SIGTERM."""
+        if self._consumer is not None:
+            self._consumer.stop_flow()
+        await self.partitions.close(_STOP_TIMEOUT_S)
+        await super().on_stop()
+
+    async def _hold(self, *_: object, **__: object) -> None:
+        await self.partitions.revoke(_REVOKE_TIMEOUT_S)
+
+
+def _tune_garbage_collection() -> None:
+    """Collect rarely: a record is four tracked objects, and none of them in a cycle."""
+    gc.collect()
+    # What is imported by now stays for ever and need not be looked at again.
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER, 20, 20)
+
+
+def _faust_settings(settings: Settings) -> dict[str, Any]:
+    servers = settings.bootstrap_servers.split(",")
+    return {
+        "broker": [f"kafka://{server.strip()}" for server in servers],
+        "store": "memory://",
+        "TableManager": PartitionTables,
+        # An error in the agent ends the process; Faust's default would skip the batch.
+        "agent_supervisor": CrashingSupervisor,
+        "stream_buffer_maxsize": _BUFFERED_BATCHES,
+        # Nothing of Faust's own commits, declares topics, serves pages or elects leaders.
+        "broker_commit_interval": 3600.0,
+        "broker_session_timeout": settings.session_timeout_s,
+        "topic_allow_declare": False,
+        "topic_disable_leader": True,
+        "table_standby_replicas": 0,
+        "stream_wait_empty": False,
+        "stream_recovery_delay": 0.0,
+        "web_enabled": False,
+    }
