@@ -94,6 +94,8 @@ class Settings(BaseSettings):
     """Bytes of an encoded chunk."""
     max_chunk_records: Count = 10_000
     """Records in a chunk."""
+    carry_headers: str = ""
+    """Headers of records that chunks carry, comma separated."""
     clock_grace_s: Seconds = 5.0
     """Allowed skew between the brokers' clocks and ours."""
     commit_interval_s: PositiveSeconds = 0.1

@@ -6,13 +6,14 @@ records in columns, and what is the same for a session is done once for its run.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from processor.core.errors import RecordError
-from processor.core.records import Carried, Record, Run
+from processor.core.records import Carried, Headers, Record, Run
 from processor.counters import TokenCounter, count_tokens
+from processor.headers import chosen_headers, headers_json
 from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord
 from processor.wire import read_value
@@ -106,15 +107,21 @@ def log_times_ms(
     return list(accumulate(timestamps_ms, max, initial=before_ms))
 
 
-def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
+def grouped(stretch: Columns, counter: TokenCounter, carry_headers: Sequence[str] = ()) -> Stretch:
     """Return the records of ``stretch`` by session, tokens counted and bytes looked at.
 
     Args:
         stretch: Part of the log without an end of session.
         counter: Counts the tokens.
+        carry_headers: Names of the headers that go along.
     """
     sessions, errors = _sessions(stretch.keys)
     read = _read([value or b"" for value in stretch.values], counter)
+    headers: Iterable[Headers] = repeat((), len(stretch.records))
+    sizes = read.sizes
+    if carry_headers:
+        headers = [chosen_headers(it.headers, carry_headers) for it in stretch.records]
+        sizes = [size + len(headers_json(it)) for size, it in zip(sizes, headers, strict=True)]
     made = list(
         map(
             _new_record,
@@ -124,8 +131,9 @@ def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
                 read.token_counts,
                 stretch.offsets,
                 stretch.timestamps_ms,
-                read.sizes,
+                sizes,
                 read.carried,
+                headers,
                 strict=True,
             ),
         )

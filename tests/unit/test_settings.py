@@ -34,6 +34,7 @@ NAMES = {
     "PROCESSOR_MAX_AGE_S": ("max_age_s", 2.5),
     "PROCESSOR_MAX_CHUNK_BYTES": ("max_chunk_bytes", 8),
     "PROCESSOR_MAX_CHUNK_RECORDS": ("max_chunk_records", 9),
+    "PROCESSOR_CARRY_HEADERS": ("carry_headers", "event-time, user-id"),
     "PROCESSOR_CLOCK_GRACE_S": ("clock_grace_s", 0.0),
     "PROCESSOR_COMMIT_INTERVAL_S": ("commit_interval_s", 0.5),
     "PROCESSOR_COMPRESSION": ("compression", "lz4"),
