@@ -9,6 +9,7 @@ from processor.formats.codex import codex, is_codex
 from processor.formats.format import Format, FormatEntry, FormatOptions, Memory
 from processor.formats.json_line import JsonLine
 from processor.formats.jsonl import JsonLines
+from processor.formats.otel import is_otel, otel
 from processor.formats.pi import is_pi, pi
 
 #: As many values of a stream are enough to detect its format.
@@ -20,6 +21,7 @@ FORMATS: Final[dict[str, FormatEntry]] = {
     "claude": FormatEntry(claude, lambda value: is_claude(JsonLine(value))),
     "codex": FormatEntry(codex, lambda value: is_codex(JsonLine(value))),
     "pi": FormatEntry(pi, lambda value: is_pi(JsonLine(value))),
+    "otel": FormatEntry(otel, is_otel),
     ANY_LINES: FormatEntry(JsonLines, lambda _: False),
 }
 

@@ -40,8 +40,7 @@ class FormatOptions:
     """What a person chooses about a format.
 
     Attributes:
-        session: Of what names none itself: a file's name without extension, a message's key. It
-            doesn't stand above what a value names; to give all one session, see ``OneSession``.
+        session: Of what names none itself: a file's name without extension, a message's key.
         session_fields: Where a value holds its session, the first that is there: dotted paths
             (``metadata.session_id``), or names of attributes for ``otel``.
         header_fields: Header name, and where a value holds it, likewise.

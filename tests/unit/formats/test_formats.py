@@ -3,7 +3,6 @@ import pytest
 from processor.core.errors import ConfigError, NoSessionError
 from processor.formats import FORMATS, detect_format, format_named
 from processor.formats.format import FormatOptions, SessionRecord
-from processor.formats.one_session import OneSession
 from tests.unit.formats.samples import DATA, lines_of, read_all, sample, sessions_of
 
 
@@ -65,14 +64,6 @@ def test_chosen_field_comes_before_the_tools_own_rule():
     records = read_all("claude", lines, stem, session_fields=("gitBranch",))
     session = "5a0d9f6e-1c52-4f0e-9a35-0d8f4a6c1b77"
     assert sessions_of(records) == [session, "main", session, session, "main"]
-
-
-def test_one_session_for_all_keeps_the_rest_of_each_record():
-    lines, stem = sample("claude/5a*.jsonl")
-    inner = format_named("claude", FormatOptions(session=stem), {})
-    made = [record for line in lines for record in OneSession("mine", inner).read(line)]
-    plain = read_all("claude", lines, stem)
-    assert made == [it._replace(session="mine") for it in plain]
 
 
 def test_text_that_is_no_time_is_no_event_time():
