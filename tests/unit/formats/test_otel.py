@@ -4,12 +4,15 @@ import pytest
 
 from processor.core.errors import FormatError, NoSessionError
 from processor.formats import detect_format
+from processor.formats.format import FormatOptions
+from processor.formats.otel import Otel
 from tests.unit.formats.telemetry import (
     END,
     Reader,
     as_json,
     as_protobuf,
     attributes,
+    call,
     log,
     logs_of,
     span,
@@ -144,6 +147,19 @@ def test_values_nested_too_deep_are_refused_and_leave_no_trace():
     with pytest.raises(FormatError):
         reader.read(value, encode=bytes)
     assert reader.memory == {}
+
+
+def test_export_that_fails_after_a_call_was_read_leaves_no_trace_of_it():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    broken = spans_of(call("a", "B"), span(SESSION, extra=deep))
+    memory = {}
+    reader = Otel(lambda value: broken if value == b"broken" else {}, FormatOptions(), memory)
+    with pytest.raises(FormatError, match="nested too deep"):
+        reader.read(b"broken")
+    reader.read(b"nothing")
+    assert memory == {}
 
 
 @pytest.mark.parametrize(
