@@ -10,7 +10,13 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from processor.core.errors import ConfigError, FormatError, NoSessionError
-from processor.formats.fields import EVENT_TIME, RECORD_ID, header, session_in, stream_session
+from processor.formats.fields import (
+    EVENT_TIME,
+    RECORD_ID,
+    chosen_headers,
+    session_in,
+    stream_session,
+)
 from processor.formats.format import FormatOptions, Headers, Memory, SessionRecord
 from processor.formats.genai import Call, call_of, digest_of, is_single_message
 from processor.formats.histories import Histories
@@ -119,9 +125,9 @@ class Otel:
         return SessionRecord(session, canonical(message), headers)
 
     def _headers(self, entry: Entry) -> Headers:
-        made = [header(EVENT_TIME, entry.time())]
-        made += (header(name, entry.attribute(key)) for name, key in self._options.header_fields)
-        return tuple(it for it in made if it is not None)
+        time = entry.time()
+        made = () if time is None else ((EVENT_TIME, time.encode()),)
+        return (*made, *chosen_headers(self._options, entry.attribute))
 
 
 def otel(options: FormatOptions, memory: Memory) -> Otel:

@@ -154,6 +154,14 @@ def _integer(held: object) -> object:
         return held
 
 
+def _double(held: object) -> object:
+    # JSON may write 5.0 as 5.
+    try:
+        return float(held) if isinstance(held, int) else held
+    except OverflowError:
+        return held
+
+
 def _array(held: object) -> object:
     if not isinstance(held, dict) or not isinstance(held.get("values", []), list):
         return held
@@ -172,7 +180,7 @@ _KINDS: Final[dict[str, Callable[[object], object]]] = {
     "stringValue": _same,
     "boolValue": _same,
     "intValue": _integer,
-    "doubleValue": _same,
+    "doubleValue": _double,
     "bytesValue": _same,
     "arrayValue": _array,
     "kvlistValue": _map,
@@ -199,7 +207,8 @@ def _plain_fields(data: Json) -> Json:
         elif key in ("events", "links") and isinstance(value, list):
             made[key] = [_plain_fields(it) if isinstance(it, dict) else it for it in value]
         else:
-            made[key] = str(value) if key.endswith("UnixNano") else value
+            is_time = isinstance(value, int) and key.endswith("UnixNano")
+            made[key] = str(value) if is_time else value
     return made
 
 

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from processor.formats.genai import digest_of
 from processor.formats.histories import MAX_SESSIONS
 from processor.formats.history import WINDOW
 from tests.unit.formats.telemetry import (
@@ -244,3 +245,23 @@ def test_what_is_remembered_of_a_session_is_a_few_kilobytes_at_most():
         reader.messages(spans_of(call(texts)))
     (text,) = reader.memory.values()
     assert len(text) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_one"),
+    [
+        (
+            {"role": "tool", "content": "ok", "id": "1"},
+            {"role": "tool", "content": "ok", "id": "2"},
+            0,
+        ),
+        ({"role": "x", "content": "ok", "id": "1"}, {"role": "x", "content": "ok"}, 1),
+        ({"role": "user", "text": "a"}, {"role": "user", "text": "b"}, 0),
+        ({"role": "user", "text": "a", "finish_reason": "stop"}, {"role": "user", "text": "a"}, 1),
+        ({"role": "user", "content": "a"}, {"role": "assistant", "content": "a"}, 0),
+        ({"role": "user", "content": "a"}, message("a"), 1),
+        ({"role": "user", "content": ["a"]}, {"role": "user", "content": ["b"]}, 0),
+    ],
+)
+def test_messages_are_compared_by_role_and_what_they_say(one, other, are_one):
+    assert (digest_of(one) == digest_of(other)) == bool(are_one)

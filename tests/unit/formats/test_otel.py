@@ -39,6 +39,16 @@ def test_export_gives_the_same_records_in_either_encoding():
         assert Reader().read(document) == Reader().read(document, as_protobuf)
 
 
+def test_number_that_json_wrote_in_another_way_is_the_same():
+    one = log(SESSION | {"f": 5.0, "n": 5}, time=END)
+    other = log(SESSION, timeUnixNano=END)
+    other["attributes"] += [
+        {"key": "f", "value": {"doubleValue": 5}},
+        {"key": "n", "value": {"intValue": 5}},
+    ]
+    assert Reader().read(logs_of(one)) == Reader().read(logs_of(other))
+
+
 def test_log_record_is_a_record_with_plain_values():
     body = "claude_code.user_prompt"
     plain = SESSION | {"event.name": "user_prompt", "prompt_length": 12, "prompt": "prune it"}
