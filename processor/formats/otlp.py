@@ -23,7 +23,7 @@ FromProtobuf = Callable[[bytes], Json]
 
 _NANOS: Final = 10**9
 #: What protobuf leaves out; JSON may write it.
-_EMPTY: Final[tuple[object, ...]] = (None, "", "0", 0, [], {})
+_EMPTY: Final[tuple[object, ...]] = (None, "", 0, [], {})
 
 
 class Signal(Enum):
@@ -198,7 +198,8 @@ def _plain_attributes(found: object) -> object:
 def _plain_fields(data: Json) -> Json:
     made: Json = {}
     for key, value in data.items():
-        if value in _EMPTY:
+        is_time = key.endswith("UnixNano")
+        if value in _EMPTY or (is_time and value == "0"):
             continue
         if key == "attributes":
             made[key] = _plain_attributes(value)
@@ -207,8 +208,7 @@ def _plain_fields(data: Json) -> Json:
         elif key in ("events", "links") and isinstance(value, list):
             made[key] = [_plain_fields(it) if isinstance(it, dict) else it for it in value]
         else:
-            is_time = isinstance(value, int) and key.endswith("UnixNano")
-            made[key] = str(value) if is_time else value
+            made[key] = str(value) if is_time and isinstance(value, int) else value
     return made
 
 

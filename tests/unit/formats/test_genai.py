@@ -60,6 +60,15 @@ def test_span_of_an_agent_around_its_calls_brings_nothing():
     assert played(*calls) == ["aB", "cF", "", "xF"]
 
 
+def test_instructions_that_only_the_span_of_an_agent_tells_come_out():
+    instructions = json.dumps([{"type": "text", "content": "!"}])
+    around = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.system_instructions": instructions,
+    }
+    assert played(call("a", "B"), call("a", "B", **around)) == ["aB", "!"]
+
+
 def test_span_of_an_agent_without_calls_of_its_own_brings_its_messages():
     around = {"gen_ai.operation.name": "invoke_agent"}
     assert played(call("a", "B", **around), call("c", "D", **around)) == ["aB", "cD"]
@@ -151,6 +160,13 @@ def test_event_of_a_log_tells_a_call_in_its_attributes_or_in_its_body():
         assert Reader(session="s").messages(logs_of(data)) == ["a", "b"]
 
 
+def test_event_that_holds_its_fields_in_one_text_is_read():
+    plain = {"gen_ai.event.content": '{"content":"a"}', "gen_ai.system": "x"}
+    event = {"name": "gen_ai.user.message", "attributes": attributes(plain)}
+    (record,) = Reader(session="s").read(spans_of(span(events=[event])))
+    assert json.loads(record.value) == {"role": "user", "content": "a"}
+
+
 def test_event_of_a_span_tells_its_call():
     told = {"gen_ai.input.messages": json.dumps([message("a"), message("b")])}
     event = {"name": "gen_ai.client.inference.operation.details", "attributes": attributes(told)}
@@ -205,6 +221,7 @@ def test_older_events_of_a_log_are_one_call_by_their_span(is_named_by_attribute)
     both = logs_of(*older(OLDER, 1), *older(OLDER_NEXT, 2))
     records = reader.read(both)
     assert [text_of(json.loads(it.value)) for it in records] == ["!", "a", "B", "c"]
+    assert json.loads(records[0].value) == {"role": "system", "content": "!"}
     assert json.loads(records[2].value)["role"] == "assistant"
 
 

@@ -65,6 +65,14 @@ def test_log_record_is_a_record_with_plain_values():
     )
 
 
+def test_fields_that_protobuf_leaves_out_are_left_out():
+    written = {"flags": 0, "severityText": "", "observedTimeUnixNano": "0", "traceId": ""}
+    plain = Reader().read(logs_of(log(SESSION)))
+    assert Reader().read(logs_of(log(SESSION, **written))) == plain
+    (record,) = Reader(session="s").read(spans_of(span(name="0")))
+    assert json.loads(record.value)["name"] == "0"
+
+
 def test_attributes_of_one_name_both_stay():
     doubled = [*attributes(SESSION), *attributes({"a": 1}), *attributes({"a": 2})]
     (record,) = Reader().read(logs_of({"attributes": doubled}))
