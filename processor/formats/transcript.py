@@ -29,7 +29,7 @@ _NAMELESS: Final = (
 _ID_CHARS: Final = 32
 
 #: Returns the session that a line names, given the one remembered; None where it names none.
-SessionRule = Callable[[JsonLine, str | None], str | None]
+LineRule = Callable[[JsonLine, str | None], str | None]
 
 
 class Transcript:
@@ -43,7 +43,7 @@ class Transcript:
     """
 
     def __init__(
-        self, rule: SessionRule, id_key: str | None, options: FormatOptions, memory: Memory
+        self, rule: LineRule, id_key: str | None, options: FormatOptions, memory: Memory
     ) -> None:
         self._rule = rule
         self._id_key = id_key

@@ -6,6 +6,7 @@ from processor.core.errors import FormatError, NoSessionError
 from processor.formats import detect_format
 from processor.formats.format import FormatOptions
 from processor.formats.otel import Otel
+from tests.unit.formats.samples import read_all, sample, sessions_of
 from tests.unit.formats.telemetry import (
     END,
     Reader,
@@ -21,6 +22,15 @@ from tests.unit.formats.telemetry import (
 )
 
 SESSION = {"session.id": "s"}
+
+
+def test_sample_gives_records_of_each_of_its_sessions():
+    lines, stem = sample("otel/*.jsonl")
+    prompt, request, asked, answered = read_all("otel", lines, stem)
+    assert sessions_of((prompt, request, asked, answered)) == ["5a0d", "5a0d", "c1", "c1"]
+    assert json.loads(request.value)["attributes"]["output_tokens"] == 41
+    assert asked.value == b'{"parts":[{"content":"and the plums","type":"text"}],"role":"user"}'
+    assert dict(answered.headers)["event-time"] == b"2026-03-01T08:00:05Z"
 
 
 @pytest.mark.parametrize("encode", [as_json, as_protobuf])
