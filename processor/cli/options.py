@@ -8,6 +8,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args
 
 import click
 
+from processor.formats import FORMATS
 from processor.ops.logging import configure_logging
 from processor.settings import Settings, env_name, flag_names, require_app_id
 from processor.settings_loading import load_settings
@@ -89,8 +90,19 @@ def session_options(verb: Callable[Concatenate[SessionRule, P], R]) -> Callable[
     return click.option(
         "--session",
         metavar="NAME",
-        help="Session of all lines.  [default: the file's name without extension]",
+        help="Session of all lines; with --format, of those that name none."
+        "  [default: the file's name without extension]",
     )(command)
+
+
+def format_option(verb: Callable[P, R]) -> Callable[P, R]:
+    """Give a verb ``--format``, passed to it as ``format_name``; None for what a file shows."""
+    return click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(list(FORMATS)),
+        help="What the lines are read as.  [default: what the first ones are like]",
+    )(verb)
 
 
 def output_option(verb: Callable[P, R]) -> Callable[P, R]:

@@ -6,6 +6,7 @@ The branch says what the caller does next::
       RecordError       a record has no session  -> dead letter, go on
         NoSessionError      no key, or an empty one
         SessionKeyError     a key that is not UTF-8
+        FormatError         a value that can't be read, so that it names none
       OwnershipError    perhaps no longer ours   -> drop state, reopen if the group says so
         FencedError         the broker refused an older producer epoch
         StaleGenerationError the group has moved on since
@@ -41,6 +42,12 @@ class SessionKeyError(RecordError):
     """The record's key is not UTF-8."""
 
     reason = "key-not-utf8"
+
+
+class FormatError(RecordError):
+    """The value is not what its format reads, so no session can be found in it."""
+
+    reason = "format"
 
 
 class OwnershipError(ProcessorError):

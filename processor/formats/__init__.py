@@ -1,19 +1,41 @@
 """Transcript formats: what a tool writes in, records of sessions out. The table names every one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from processor.core.errors import ConfigError
+from processor.formats.claude import claude, is_claude
+from processor.formats.codex import codex, is_codex
 from processor.formats.format import Format, FormatEntry, FormatOptions, Memory
-from processor.formats.jsonl import JsonLines, is_anything
+from processor.formats.json_line import JsonLine
+from processor.formats.jsonl import JsonLines
+from processor.formats.otel import is_otel, otel
+from processor.formats.pi import is_pi, pi
 
-#: In the order in which a stream is tried; the last takes anything.
-FORMATS: Final[dict[str, FormatEntry]] = {"jsonl": FormatEntry(JsonLines, is_anything)}
+#: As many values of a stream are enough to detect its format.
+VALUES_TO_DETECT: Final = 20
+ANY_LINES: Final = "jsonl"
+
+#: In the order in which a value is tried; any lines are what none recognises.
+FORMATS: Final[dict[str, FormatEntry]] = {
+    "claude": FormatEntry(claude, lambda value: is_claude(JsonLine(value))),
+    "codex": FormatEntry(codex, lambda value: is_codex(JsonLine(value))),
+    "pi": FormatEntry(pi, lambda value: is_pi(JsonLine(value))),
+    "otel": FormatEntry(otel, is_otel),
+    ANY_LINES: FormatEntry(JsonLines, lambda _: False),
+}
 
 
-def detect_format(first_values: Sequence[bytes]) -> str:
-    """Return the name of the format that the first values of a stream are in."""
-    return next(name for name, entry in FORMATS.items() if entry.is_like(first_values))
+def detect_format(first_values: Iterable[bytes]) -> str:
+    """Return the name of the format that the first values of a stream are in.
+
+    The first value that any format recognises decides, so that more values never change it.
+    """
+    for value in first_values:
+        for name, entry in FORMATS.items():
+            if entry.is_like(value):
+                return name
+    return ANY_LINES
 
 
 def format_named(name: str, options: FormatOptions, memory: Memory) -> Format:
@@ -25,7 +47,7 @@ def format_named(name: str, options: FormatOptions, memory: Memory) -> Format:
         memory: What an earlier reader of the same stream remembered; written to.
 
     Raises:
-        ConfigError: There is none of that name.
+        ConfigError: There is none of that name, or a package that it needs is not installed.
     """
     entry = FORMATS.get(name)
     if entry is None:

@@ -3,7 +3,8 @@
 A format reads one ordered stream: the lines of a file, or the messages of one key. What it has to
 remember from one value to the next (a session that only the first line names, a history that it
 has seen) it keeps in a mapping that it is given. Whoever reads a stream exactly once makes that
-mapping durable together with the position: the format itself knows no storage.
+mapping durable together with the position: the format itself knows no storage. After a fault,
+make a new format from the mapping as it was.
 """
 
 from collections.abc import Callable, MutableMapping, Sequence
@@ -19,13 +20,17 @@ class SessionRecord(NamedTuple):
     """One record to be: which session it belongs to, its bytes, its headers.
 
     Attributes:
-        session: Non-empty, and UTF-8 can be made of it.
+        session: Non-empty, and UTF-8 can be made of it. None for an entry that names no session
+            beside others in the same value that do, where ``FormatOptions`` has none either:
+            whoever reads sets it aside, as they would a value for which ``read`` raises
+            ``NoSessionError``.
         value: For a line of a transcript the line, to the byte.
         headers: ``event-time`` (RFC 3339, as the source wrote it or in UTC) where the source tells
-            one, and whatever ``FormatOptions.header_fields`` asked for.
+            one; ``record-id``, the same for repeats of one record and for nothing else, where the
+            source allows to tell; and whatever ``FormatOptions.header_fields`` asked for.
     """
 
-    session: str
+    session: str | None
     value: bytes
     headers: Headers = ()
 
@@ -65,8 +70,8 @@ class FormatEntry(NamedTuple):
 
     Attributes:
         make: Makes a reader of one stream; its memory may hold what an earlier one left there.
-        is_like: Tells from the first values of a stream whether they are of this format.
+        is_like: Tells whether a value is one that only this format has; never raises.
     """
 
     make: Callable[[FormatOptions, Memory], Format]
-    is_like: Callable[[Sequence[bytes]], bool]
+    is_like: Callable[[bytes], bool]

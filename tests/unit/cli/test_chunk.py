@@ -15,11 +15,14 @@ from processor.core.digest import next_digest
 from processor.core.errors import NoSessionError
 from processor.core.policy import ChunkPolicy
 from processor.counters import CharsOverFour
-from processor.sources.jsonl import SessionRule, read_lines
+from processor.formats import format_named
+from processor.formats.format import FormatOptions
+from processor.sources.jsonl import read_lines
 from processor.wire import decode_chunk
 from tests.builders import WordCounter
 
 CORPUS = os.environ.get("PROCESSOR_TEST_CORPUS")
+DATA = Path(__file__).parents[2] / "data"
 ODD_LINES = {
     "line separator": '{"a":"\u2028"}'.encode(),
     "next line": '{"a":"\u0085"} \u0085'.encode(),
@@ -46,10 +49,15 @@ ODD_LINES = {
 }
 
 
-def chunked(data, *, rule=SessionRule("s"), max_tokens=5000, counter=None):  # noqa: B008 - frozen
+def any_lines(session="s", field=None):
+    fields = () if field is None else (field,)
+    return format_named("jsonl", FormatOptions(session, fields), {})
+
+
+def chunked(data, *, field=None, max_tokens=5000, counter=None):
     lines = read_lines(io.BytesIO(data))
-    policy = ChunkPolicy(max_tokens=max_tokens)
-    return list(chunk_lines(lines, "some/talk.jsonl", rule, policy, counter or CharsOverFour()))
+    policy, reader = ChunkPolicy(max_tokens=max_tokens), any_lines(field=field)
+    return list(chunk_lines(lines, "some/talk.jsonl", reader, policy, counter or CharsOverFour()))
 
 
 def joined(encoded):
@@ -133,7 +141,7 @@ def test_chunk_has_the_form_that_a_worker_gives_it():
 
 def test_open_chunks_close_in_the_order_of_their_first_records():
     lines = b'{"s":"c"}\n{"s":"a"}\n{"s":"b"}\n{"s":"a"}\n{"s":"c"}\n'
-    found = [decode_chunk(it) for it in chunked(lines, rule=SessionRule(field="s"))]
+    found = [decode_chunk(it) for it in chunked(lines, field="s")]
     assert [(it.session, it.t, len(it.records)) for it in found] == [
         ("c", 1, 2),
         ("a", 1, 2),
@@ -143,8 +151,7 @@ def test_open_chunks_close_in_the_order_of_their_first_records():
 
 def test_sessions_of_one_file_count_t_by_themselves():
     lines = b"".join(b'{"s":"%d"}\n' % (number % 3) for number in range(30))
-    rule = SessionRule(field="s")
-    found = [decode_chunk(it) for it in chunked(lines, rule=rule, max_tokens=6)]
+    found = [decode_chunk(it) for it in chunked(lines, field="s", max_tokens=6)]
     for session in "012":
         assert [it.t for it in found if it.session == session] == [1, 2, 3, 4, 5]
 
@@ -157,8 +164,8 @@ def test_endless_file_is_chunked_with_one_open_chunk_in_memory():
             held.append(number)
             yield number, b"one two"
 
-    rule, policy = SessionRule("s"), ChunkPolicy(max_tokens=10)
-    endless = chunk_lines(lines(), "-", rule, policy, WordCounter())
+    policy = ChunkPolicy(max_tokens=10)
+    endless = chunk_lines(lines(), "-", any_lines(), policy, WordCounter())
     for t, line in enumerate(itertools.islice(endless, 1000), 1):
         assert decode_chunk(line).t == t
         assert len(held) == 5 * t + 1
@@ -167,7 +174,7 @@ def test_endless_file_is_chunked_with_one_open_chunk_in_memory():
 def test_line_without_a_session_is_named_and_chunks_before_it_are_out():
     lines = read_lines(io.BytesIO(b'{"s":"a"}\n{"s":"a"}\n{"t":"a"}\n'))
     found = chunk_lines(
-        lines, "talk.jsonl", SessionRule(field="s"), ChunkPolicy(max_tokens=3), CharsOverFour()
+        lines, "talk.jsonl", any_lines(None, "s"), ChunkPolicy(max_tokens=3), CharsOverFour()
     )
     assert decode_chunk(next(found)).t == 1
     with pytest.raises(NoSessionError, match=r"^talk\.jsonl:3: no session at 's'"):
@@ -178,6 +185,41 @@ def test_session_is_the_name_of_the_file_without_its_extension(file):
     file.write_bytes(b"x\n")
     found = decode_chunk(invoke(file).stdout_bytes)
     assert (found.session, found.source.topic) == ("talk.one", "talk.one.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("sample", "args", "sessions"),
+    [
+        ("codex/*", [], {"0195506e-0000-7c72-a134-a4c2de66058c"}),
+        ("codex/*", ["--session", "me"], {"me"}),
+        ("codex/*", ["--session-field", "payload.forked_from_id"], None),
+        ("claude/agent-*", [], {"5a0d9f6e-1c52-4f0e-9a35-0d8f4a6c1b77/agent-a1b2c3d"}),
+        ("claude/agent-*", ["--format", "jsonl"], {"agent-a1b2c3d"}),
+        ("claude/agent-*", ["--session-field", "uuid"], {"s1", "s2"}),
+    ],
+)
+def test_sessions_are_the_tools_unless_a_person_says_otherwise(sample, args, sessions):
+    (path,) = DATA.glob(sample)
+    found = invoke(path, *args).stdout_bytes.splitlines()
+    parent = "0195506d-ffff-7c72-a134-a4c2de66058c"
+    assert {decode_chunk(it).session for it in found} == (sessions or {parent, path.stem})
+    assert joined(found) == path.read_bytes().splitlines()
+
+
+def test_line_that_holds_several_records_gives_each_its_place():
+    found = invoke(DATA / "otel" / "exports.jsonl").stdout_bytes.splitlines()
+    chunks = [decode_chunk(it) for it in found]
+    assert [(it.session, len(it.records)) for it in chunks] == [("5a0d", 2), ("c1", 2)]
+    assert len(joined(found)) == 4
+
+
+def test_transcript_on_standard_input_names_its_session():
+    (path,) = DATA.glob("pi/*")
+    found = decode_chunk(invoke("-", stdin=path.read_bytes()).stdout_bytes)
+    assert found.session == "ffae836b-0000-4060-ac13-7745215f90ff"
+    result = CliRunner().invoke(chunk, ["-", "--format", "claude"], input=b"{}")
+    assert isinstance(result.exception, NoSessionError)
+    assert str(result.exception).startswith("-:1: ")
 
 
 def test_options_choose_session_budget_and_counter(file):
@@ -220,8 +262,10 @@ def test_real_transcripts_come_back_to_the_byte():
     assert files
     for path in files:
         data = path.read_bytes()
-        found = chunked(data, rule=SessionRule())
+        found = invoke(path).stdout_bytes.splitlines()
         assert b"\n".join(joined(found)) == data.removesuffix(b"\n"), path
         chunks = [decode_chunk(it) for it in found]
-        assert [it.t for it in chunks] == list(range(1, len(chunks) + 1))
+        for session in {it.session for it in chunks}:
+            numbers = [it.t for it in chunks if it.session == session]
+            assert numbers == list(range(1, len(numbers) + 1))
         assert all(it.token_count <= 5000 or len(it.records) == 1 for it in chunks)

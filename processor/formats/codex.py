@@ -1,0 +1,41 @@
+"""Codex CLI's rollouts: ``rollout-<time>-<session>.jsonl``.
+
+The first line is the header: ``session_meta`` with the id in its payload, and in the first versions
+the bare payload. A forked rollout, or a sub-agent's, has a header of its own, then its parent's.
+"""
+
+from typing import Final
+
+from processor.formats.format import FormatOptions, Memory
+from processor.formats.header_first import named_by_file
+from processor.formats.json_line import JsonLine
+from processor.formats.transcript import Transcript
+
+_KINDS: Final = frozenset(
+    {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
+)
+
+
+def codex(options: FormatOptions, memory: Memory) -> Transcript:
+    """Make a reader of one rollout of Codex CLI."""
+    return Transcript(_session_of, None, named_by_file(options), memory)
+
+
+def is_codex(line: JsonLine) -> bool:
+    """Tell whether only Codex CLI would write such a line."""
+    if "type" in line:
+        return "payload" in line and line.text("type") in _KINDS
+    return _is_bare_header(line) or line.text("record_type") == "state"
+
+
+def _is_bare_header(line: JsonLine) -> bool:
+    return "type" not in line and "instructions" in line and line.text("id") is not None
+
+
+def _session_of(line: JsonLine, held: str | None) -> str | None:
+    if held is not None:
+        return None
+    if line.text("type") == "session_meta":
+        found = line.at("payload.id") or line.at("payload.session_id")
+        return found if isinstance(found, str) else None
+    return line.text("id") if _is_bare_header(line) else None
