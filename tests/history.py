@@ -49,7 +49,7 @@ def chunks_of(log, policy=POLICY, *, source=("records", 0), clock_after=None, om
             closed += sessions.end(session, message.offset, message.timestamp)
             continue
         text, carried, size = read_value(message.value)
-        (tokens,) = count_tokens(CharsOverFour(), [text])
+        (tokens,) = count_tokens(CharsOverFour(), [text], policy.max_tokens)
         closed += sessions.push(
             Record(session, message.value, tokens, message.offset, message.timestamp, size, carried)
         )

@@ -70,7 +70,7 @@ def chunk_lines(
     for number, line in lines:
         session = rule.session_for(line, file, number)
         text, carried, size = read_value(line)
-        (tokens,) = count_tokens(counter, [text])
+        (tokens,) = count_tokens(counter, [text], policy.max_tokens)
         record = Record(session, line, tokens, number, None, size, carried)
         for closed in sessions.push(record):
             yield encoder.encode(closed)

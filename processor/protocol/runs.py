@@ -106,15 +106,16 @@ def log_times_ms(
     return list(accumulate(timestamps_ms, max, initial=before_ms))
 
 
-def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
+def grouped(stretch: Columns, counter: TokenCounter, max_tokens: int) -> Stretch:
     """Return the records of ``stretch`` by session, tokens counted and bytes looked at.
 
     Args:
         stretch: Part of the log without an end of session.
         counter: Counts the tokens.
+        max_tokens: Budget of a chunk.
     """
     sessions, errors = _sessions(stretch.keys)
-    read = _read([value or b"" for value in stretch.values], counter)
+    read = _read([value or b"" for value in stretch.values], counter, max_tokens)
     made = list(
         map(
             _new_record,
@@ -174,12 +175,12 @@ class _Read(NamedTuple):
     sizes: list[int]
 
 
-def _read(values: Sequence[bytes], counter: TokenCounter) -> _Read:
+def _read(values: Sequence[bytes], counter: TokenCounter, max_tokens: int) -> _Read:
     """Look at each value; its text lives no longer than its block."""
     done = _Read([], [], [])
     for start in range(0, len(values), _BLOCK):
         texts, carried, sizes = zip(*map(read_value, values[start : start + _BLOCK]), strict=True)
-        done.token_counts.extend(count_tokens(counter, texts))
+        done.token_counts.extend(count_tokens(counter, texts, max_tokens))
         done.carried.extend(carried)
         done.sizes.extend(sizes)
     return done
