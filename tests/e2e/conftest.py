@@ -66,6 +66,7 @@ def settings(broker, request):
         records_topic=f"{name}.records",
         chunks_topic=f"{name}.chunks",
         dead_letter_topic=f"{name}.dead-letter",
+        token_counter="chars_over_four",  # loads no vocabulary
     )
     asyncio.run(create_topics(settings, partitions=request.module.PARTITIONS, replication=1))
     return settings
