@@ -5,7 +5,10 @@ import json
 import pytest
 
 from processor.demo.transcripts import transcripts
+from tests.e2e.oracle import QUARTERS
 from tests.e2e.producing import ends_of, lines_of
+
+QWEN = "qwen2.5"
 
 
 def some_lines(count, seed):
@@ -97,13 +100,13 @@ def test_counter_changes_in_the_middle_of_a_log_when_that_is_accepted(deploy):
     app.send(lines[:1_000])
     app.judged()
     assert worker.terminate() == 0
-    refused = app.start(token_counter="qwen2.5")
+    refused = app.start(token_counter=QWEN)
     assert refused.exit_code(within_s=60) == 78
     assert "token_counter 'chars_over_four' -> 'qwen2.5'" in refused.output()
-    app.start(token_counter="qwen2.5", accept_policy_change="true")
+    app.start(token_counter=QWEN, accept_policy_change="true")
     app.send(lines[1_000:])
     app.send(ends_of(lines))
     assert app.judged().records == 2_000
     chunks = [json.loads(message.value) for message in app.read(app.chunks)]
-    assert {it["token_counter"] for it in chunks} == {"chars_over_four", "qwen2.5"}
+    assert {it["token_counter"] for it in chunks} == {QUARTERS, QWEN}
     assert recomputed(app).endswith(f", {len(chunks):,} recomputed, 0 different")
