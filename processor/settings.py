@@ -84,8 +84,8 @@ class Settings(BaseSettings):
     """Compacted topic in which whatever feeds other topics keeps how far it has come."""
     max_tokens: Count = 5000
     """Budget of a chunk, in tokens."""
-    token_counter: str = "chars_over_four"  # noqa: S105  # tokens of text, no credential
-    """Name of the token counter."""
+    token_counter: str = "qwen2.5"  # noqa: S105  # tokens of text, no credential
+    """What counts them: qwen2.5, o200k, cl100k, hf:PATH (a tokenizer.json) or chars_over_four."""
     idle_s: Seconds = 300.0
     """Close a chunk this long after its last record; 0: never."""
     max_age_s: Seconds = 0.0

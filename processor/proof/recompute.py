@@ -28,7 +28,7 @@ from processor.core.errors import ConfigError
 from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle, Tokens
 from processor.core.records import Record
 from processor.core.session_state import SessionState
-from processor.counters import TokenCounter, count_tokens, counter_named
+from processor.counters import TokenCounter, count_tokens, counter_named, has_counter
 from processor.headers import chosen_headers, headers_json
 from processor.proof.dead_letters import is_session
 from processor.proof.message import Message
@@ -59,7 +59,8 @@ class _Rule(NamedTuple):
     def records(self, session: str, messages: Sequence[Logged]) -> list[Record]:
         """Return messages of a session as the core takes them; what an end gives counts nothing."""
         read = [read_value(it.value or b"") for it in messages]
-        counts = count_tokens(self.counter, [text for text, _, _ in read])
+        texts = [text for text, _, _ in read]
+        counts = count_tokens(self.counter, texts, self.policy.max_tokens)
         made = []
         for logged, tokens, (_, carried, size_bytes) in zip(messages, counts, read, strict=True):
             offset, timestamp_ms, _, value, there = logged
@@ -228,10 +229,16 @@ class Recomputation:
         return session.state.next_offset < start and not (queue and queue[0].value is None)
 
     def _rule(self, seen: Seen) -> _Rule | None:
-        """Return the rule of a chunk, ``None`` where it can't be applied here."""
+        """Return the rule of a chunk, ``None`` where there is none like it.
+
+        Raises:
+            ConfigError: Its counter needs what is not here.
+        """
         chunk = seen.chunk
         key = (chunk.token_counter, chunk.max_tokens, chunk.policy)
         if key not in self._rules:
+            if has_counter(chunk.token_counter):
+                counter_named(chunk.token_counter)  # what it lacks is for a person to install
             try:
                 self._rules[key] = self._made_rule(chunk)
             except ConfigError as error:

@@ -231,9 +231,7 @@ class PartitionState:
             self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
 
     def _feed_stretch(self, stretch: Columns) -> None:
-        runs, sessionless = grouped(
-            stretch, self._config.counter, self._config.policy.carry_headers
-        )
+        runs, sessionless = grouped(stretch, self._config.counter, self._config.policy)
         read = chain.from_iterable(run.records for run in runs)
         new = (it for it in read if (it.offset or 0) >= self.seen) if self.is_replaying else read
         self._stage.carried.update(map(_carried, new))
