@@ -53,7 +53,7 @@ def test_texts_counted_together_have_the_counts_of_each(counter):
     counts = [counter.count(text) for text in texts]
     together = counter.count_all(texts) if hasattr(counter, "count_all") else counts
     assert together == counts
-    assert count_tokens(counter, texts, 10_000) == [count or 1 for count in counts]
+    assert count_tokens(counter, tuple(texts), 10_000) == [count or 1 for count in counts]
 
 
 def test_empty_record_counts_one_token(counter):
