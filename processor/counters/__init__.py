@@ -48,7 +48,7 @@ def has_counter(name: str) -> bool:
     return name in COUNTERS or (kind in FILE_COUNTERS and bool(path))
 
 
-@cache  # a vocabulary takes a second and 80 MB
+@cache  # a vocabulary takes a second and 120 MB
 def counter_named(name: str) -> TokenCounter:
     """Return the counter that settings, or a chunk, call ``name``.
 

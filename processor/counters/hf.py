@@ -61,7 +61,7 @@ class HuggingFace:
         """Return ``count`` of each."""
         encode = self._tokenizer.encode_batch_fast
         try:
-            encoded = encode(texts, add_special_tokens=False)
+            encoded = encode([*texts], add_special_tokens=False)
         except TypeError:  # what it raises for a lone surrogate
             encoded = encode([*map(without_surrogates, texts)], add_special_tokens=False)
         return [len(it) for it in encoded]

@@ -53,7 +53,7 @@ def test_texts_counted_together_have_the_counts_of_each(counter):
     counts = [counter.count(text) for text in texts]
     together = counter.count_all(texts) if hasattr(counter, "count_all") else counts
     assert together == counts
-    assert count_tokens(counter, texts, 10_000) == [count or 1 for count in counts]
+    assert count_tokens(counter, tuple(texts), 10_000) == [count or 1 for count in counts]
 
 
 def test_empty_record_counts_one_token(counter):
@@ -66,7 +66,7 @@ def test_any_bytes_are_counted_and_read_with_replacement(counter):
     values = [rng.randbytes(rng.randint(0, 100)) for _ in range(300)]
     counts = count_tokens(counter, [value.decode("utf-8", "replace") for value in values], 1_000)
     assert min(counts) >= 1
-    invalid, shown = b"caf\xe9".decode("utf-8", "replace"), "caf\ufffd"
+    invalid, shown = b"na\xefve".decode("utf-8", "replace"), "na\ufffdve"
     assert counter.count(invalid) == counter.count(shown)
 
 
