@@ -33,7 +33,7 @@ class WritingBroker(Broker):
 
     async def commit(self, transaction):
         await super().commit(transaction)
-        for it in transaction.chunks:
+        for it in transaction.output:
             headers = tuple(it.headers)
             self.written.append(Message(len(self.written), it.key, it.value, 0, headers))
 
