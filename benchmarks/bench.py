@@ -106,6 +106,11 @@ def worker_environment(run: Run) -> dict[str, str]:
     }
 
 
+def qwen_environment(run: Run) -> dict[str, str]:
+    """Return the worker's settings with its default counter."""
+    return uncompressed_environment(run) | {"PROCESSOR_TOKEN_COUNTER": "qwen2.5"}
+
+
 def uncompressed_environment(run: Run) -> dict[str, str]:
     """Return the worker's settings without compression, which the pass-through has none of."""
     return worker_environment(run) | {"PROCESSOR_COMPRESSION": "none"}
@@ -145,6 +150,7 @@ CONTENDERS: Final = {
         prepare_passthrough, passthrough_command, no_environment, judge_passthrough
     ),
     "worker": Contender(prepare_worker, worker_command, uncompressed_environment, judge_worker),
+    "worker-qwen2.5": Contender(prepare_worker, worker_command, qwen_environment, judge_worker),
     "worker-zstd": Contender(prepare_worker, worker_command, worker_environment, judge_worker),
 }
 

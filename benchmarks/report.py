@@ -84,8 +84,9 @@ Every output was judged before its figures were kept.
 {_TAKEOVERS.format(tables=takeovers) if takeovers else ""}
 - Input: {records:,} made transcript lines of up to {MAX_LINE_BYTES:,} bytes, {SESSIONS} sessions, \
 {PARTITIONS} partitions.
-- Each: exactly once, a commit every {commit_interval_s:g} s, one process. The worker counts
-  tokens by `chars_over_four`; while behind, as here to the last record, it commits every 0.5 s.
+- Each: exactly once, a commit every {commit_interval_s:g} s, one process. `worker` and
+  `worker-zstd` count tokens by `chars_over_four`. While behind, as here to the last record, a
+  worker commits every 0.5 s.
 - Broker: {broker}, on the same machine.
 - Machine: {_cpu_model()}, {os.cpu_count()} cores, {_memory_gb():.0f} GB.
 - Versions: Python {platform.python_version()}, {versions}.

@@ -69,6 +69,7 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_age_s=settings.max_age_s,
         max_chunk_bytes=settings.max_chunk_bytes,
         max_chunk_records=settings.max_chunk_records,
+        carry_headers=tuple(filter(None, map(str.strip, settings.carry_headers.split(",")))),
     )
     return ChunkerConfig(
         topic=settings.records_topic,

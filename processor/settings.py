@@ -88,10 +88,12 @@ class Settings(BaseSettings):
     """Where telemetry holds its session: dotted paths or attributes, the first that is there."""
     header_fields: str = ""
     """What of telemetry becomes headers of its records: header=path, comma separated."""
+    positions_topic: KafkaName = "processor-positions"
+    """Compacted topic in which whatever feeds other topics keeps how far it has come."""
     max_tokens: Count = 5000
     """Budget of a chunk, in tokens."""
-    token_counter: str = "chars_over_four"  # noqa: S105  # tokens of text, no credential
-    """Name of the token counter."""
+    token_counter: str = "qwen2.5"  # noqa: S105  # tokens of text, no credential
+    """What counts them: qwen2.5, o200k, cl100k, hf:PATH (a tokenizer.json) or chars_over_four."""
     idle_s: Seconds = 300.0
     """Close a chunk this long after its last record; 0: never."""
     max_age_s: Seconds = 0.0
@@ -100,6 +102,8 @@ class Settings(BaseSettings):
     """Bytes of an encoded chunk."""
     max_chunk_records: Count = 10_000
     """Records in a chunk."""
+    carry_headers: str = ""
+    """Headers of records that chunks carry, comma separated."""
     clock_grace_s: Seconds = 5.0
     """Allowed skew between the brokers' clocks and ours."""
     commit_interval_s: PositiveSeconds = 0.1
@@ -136,10 +140,14 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
         names = [self.records_topic, self.chunks_topic, self.dead_letter_topic]
+        names.append(self.positions_topic)
         if self.app_id:
             names.append(self.changelog_topic)
         if len(set(names)) < len(names):
-            msg = f"records, chunks, dead letters and changelog need a topic each, not {names}"
+            msg = (
+                "records, chunks, dead letters, positions and changelog need a topic each, not "
+                f"{names}"
+            )
             raise ValueError(msg)
         if self.security_protocol.startswith("SASL"):
             for field in ("sasl_username", "sasl_password"):

@@ -55,7 +55,7 @@ async def chunks(
                 held = held or SessionAccumulator(SessionState.new(record.session), policy)
                 log_time_ms = max(log_time_ms, _time_ms(record))
                 text = record.value.decode("utf-8", "replace")
-                (tokens,) = count_tokens(counter, [text])
+                (tokens,) = count_tokens(counter, [text], policy.max_tokens)
                 closed = held.push(record._replace(token_count=tokens), log_time_ms)
             for chunk in closed:
                 yield chunk

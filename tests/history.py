@@ -6,10 +6,12 @@ from processor.core.policy import ChunkPolicy, OrIdle
 from processor.core.records import Record
 from processor.core.sessions import PartitionSessions
 from processor.counters import CharsOverFour, count_tokens
+from processor.headers import chosen_headers, headers_json
 from processor.proof.dead_letters import is_session
 from processor.wire import ChunkEncoder, chunk_headers, read_value
 
 LOG_APPEND_TIME = 1
+QUARTERS = CharsOverFour()
 POLICY = ChunkPolicy(max_tokens=10, flush=OrIdle(30), max_age_s=100, max_chunk_records=4)
 
 
@@ -37,7 +39,9 @@ def log_of(*items, step_ms=1000, every=1):
     return messages
 
 
-def chunks_of(log, policy=POLICY, *, source=("records", 0), clock_after=None, omit=()):
+def chunks_of(  # noqa: PLR0913 - all that a history may differ in
+    log, policy=POLICY, *, counter=QUARTERS, source=("records", 0), clock_after=None, omit=()
+):
     """The chunk messages of a log; ``clock_after`` closes by the clock what is due behind it."""
     sessions, closed = PartitionSessions(policy), []
     for message in log:
@@ -49,13 +53,23 @@ def chunks_of(log, policy=POLICY, *, source=("records", 0), clock_after=None, om
             closed += sessions.end(session, message.offset, message.timestamp)
             continue
         text, carried, size = read_value(message.value)
-        (tokens,) = count_tokens(CharsOverFour(), [text])
+        (tokens,) = count_tokens(counter, [text], policy.max_tokens)
+        headers = chosen_headers(message.headers, policy.carry_headers)
         closed += sessions.push(
-            Record(session, message.value, tokens, message.offset, message.timestamp, size, carried)
+            Record(
+                session,
+                message.value,
+                tokens,
+                message.offset,
+                message.timestamp,
+                size + len(headers_json(headers)),
+                carried,
+                headers,
+            )
         )
         if message.offset == clock_after:
             closed += sessions.close_due(message.timestamp + 10_000_000)
-    encoder = ChunkEncoder(policy, CharsOverFour.name, *source)
+    encoder = ChunkEncoder(policy, counter.name, *source)
     return [
         Message(
             offset,

@@ -80,7 +80,7 @@ def chunk_lines(
     sessions = PartitionSessions(policy)
     for offset, (session, value) in enumerate(_records(lines, file, reader)):
         text, carried, size = read_value(value)
-        (tokens,) = count_tokens(counter, [text])
+        (tokens,) = count_tokens(counter, [text], policy.max_tokens)
         record = Record(session, value, tokens, offset, None, size, carried)
         for closed in sessions.push(record):
             yield encoder.encode(closed)

@@ -1,8 +1,8 @@
 """All sessions of one partition: feed, next deadline, low-water offset.
 
 Theory of operation. A session with open records has an accumulator; one without is dormant and
-kept as packed bytes. Beside them stand three insertion-ordered maps, so that every question the
-partition asks is answered by a first element, in O(1):
+kept packed (``dormant.py``). Beside them stand three insertion-ordered maps, so that every
+question the partition asks is answered by a first element, in O(1):
 
 - ``_uncovered``: sessions with records that are in neither a chunk nor a changelog entry, by the
   first such record. A session enters at *any* record it is not in for (after a checkpoint its
@@ -17,20 +17,18 @@ a change of leader, and a replay from the low-water mark must see the maximum th
 pass saw, so the mark carries the log time before it.
 """
 
-import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from processor.core.accumulator import SessionAccumulator
 from processor.core.chunks import Chunk
+from processor.core.dormant import DormantSessions
 from processor.core.errors import RecordOrderError
 from processor.core.policy import NEVER_MS, ChunkPolicy
 from processor.core.records import Record, Run
 from processor.core.session_state import SessionState
-
-_PACKED: Final = struct.Struct(">QQ?32s")
 
 
 class LowWater(NamedTuple):
@@ -55,7 +53,7 @@ class PartitionSessions:
         self._policy = policy
         self.log_time_ms = log_time_ms
         self.open_record_count = 0
-        self._dormant: dict[str, bytes] = {}
+        self._dormant = DormantSessions()
         self._open: dict[str, SessionAccumulator] = {}
         self._uncovered: OrderedDict[str, LowWater] = OrderedDict()
         self._by_last: OrderedDict[str, None] = OrderedDict()
@@ -222,14 +220,13 @@ class PartitionSessions:
         held = self._open.get(session)
         if held is not None:
             return held.snapshot()
-        packed = self._dormant.get(session)
-        return None if packed is None else _unpack(session, packed)
+        return self._dormant.get(session)
 
     def restore(self, state: SessionState) -> None:
         """Take ``state`` for its session, as a changelog entry gives it."""
         self.forget(state.session)
         if not state.records:
-            self._dormant[state.session] = _pack(state)
+            self._lull(state)
             return
         self._open[state.session] = SessionAccumulator(state, self._policy)
         self.open_record_count += len(state.records)
@@ -241,12 +238,11 @@ class PartitionSessions:
         held = self._open.pop(session, None)
         if held is not None and held.held is not None:
             self.open_record_count -= len(held.held.records)
-        self._dormant.pop(session, None)
+        self._dormant.pop(session)
         self._leave(session)
 
     def _wake(self, session: str) -> SessionAccumulator:
-        packed = self._dormant.pop(session, None)
-        state = SessionState.new(session) if packed is None else _unpack(session, packed)
+        state = self._dormant.pop(session) or SessionState.new(session)
         held = self._open[session] = SessionAccumulator(state, self._policy)
         return held
 
@@ -254,8 +250,13 @@ class PartitionSessions:
         """Make a session without open records dormant."""
         if held.held is None:
             del self._open[held.session]
-            self._dormant[held.session] = _pack(held.snapshot())
+            self._lull(held.snapshot())
             self._leave(held.session)
+
+    def _lull(self, state: SessionState) -> None:
+        self._dormant.put(
+            state.session.encode(), state.t, state.next_offset, state.digest, ended=state.ended
+        )
 
     def _count_closed(self, chunks: Iterable[Chunk]) -> None:
         for chunk in chunks:
@@ -279,12 +280,3 @@ class PartitionSessions:
         self._by_last = OrderedDict.fromkeys(key for key, _ in sorted(held, key=last))
         self._by_first = OrderedDict.fromkeys(key for key, _ in sorted(held, key=first))
         self._is_sorted = self.log_time_ms >= self._restored_at_ms
-
-
-def _pack(state: SessionState) -> bytes:
-    return _PACKED.pack(state.t, state.next_offset, state.ended, state.digest)
-
-
-def _unpack(session: str, packed: bytes) -> SessionState:
-    t, next_offset, ended, digest = _PACKED.unpack(packed)
-    return SessionState(session, t, digest, next_offset, ended)

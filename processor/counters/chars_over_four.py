@@ -7,8 +7,8 @@ from typing import Final
 class CharsOverFour:
     """Counts one token for every four characters begun.
 
-    It undercounts code and other scripts: of 142 chunks of real transcripts that fit 5,000 by
-    it, 117 exceeded 5,000 real tokens.
+    It undercounts JSON, code and other scripts: four of five chunks of real transcripts that fit
+    5,000 by it exceed 5,000 tokens of Qwen2.5.
     """
 
     name: Final = "chars_over_four"

@@ -2,11 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from processor.core.errors import NoSessionError, SessionKeyError
-from processor.formats.format import FormatOptions
+from processor.formats.format import FormatOptions, Headers
 
 EVENT_TIME: Final = "event-time"
 RECORD_ID: Final = "record-id"
@@ -40,17 +40,30 @@ def stream_session(options: FormatOptions, why: str) -> str:
     return options.session
 
 
-def header(name: str, value: object) -> tuple[str, bytes] | None:
-    """Return a header: a text as it is, anything else as JSON; None where there is no value."""
+def chosen_headers(options: FormatOptions, find: Callable[[str], object]) -> Headers:
+    """Return the headers that a person chose: a text as it is, any other value as JSON.
+
+    Args:
+        options: Name them.
+        find: Returns what a value holds at one of their places; None for nothing.
+    """
+    found = ((name, _header_value(find(place))) for name, place in options.header_fields)
+    return tuple((name, value) for name, value in found if value is not None)
+
+
+def is_time(text: str) -> bool:
+    """Tell whether a text is a time as RFC 3339 writes it."""
+    return _RFC_3339.fullmatch(text) is not None
+
+
+def _header_value(value: object) -> bytes | None:
     if value is None:
         return None
-    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-    return name, text.encode(errors="replace")
-
-
-def is_time(text: str | None) -> bool:
-    """Tell whether a text is a time as RFC 3339 writes it."""
-    return text is not None and _RFC_3339.fullmatch(text) is not None
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    except RecursionError:  # what could just be read may be too deep to be written
+        return None
+    return text.encode(errors="replace")
 
 
 def _as_session(value: object) -> str | None:

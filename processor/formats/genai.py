@@ -33,7 +33,12 @@ _ROLES: Final = {
     _CHOICE: "assistant",
 }
 #: In an event's attributes beside the message's own fields.
-_NOT_FIELDS: Final = ("event.name", "gen_ai.system", "gen_ai.event.content")
+_NOT_FIELDS: Final = (
+    "event.name",
+    "gen_ai.system",
+    "gen_ai.provider.name",
+    "gen_ai.event.content",
+)
 #: Of no weight when messages are compared: only one of the two forms has them.
 _PASSING: Final = ("finish_reason", "index")
 #: Hex digits by which a message is known again: 64 bits.
@@ -125,7 +130,7 @@ def _older_messages(entry: Entry) -> Iterator[Json | None]:
     name = _event_name(entry.data, entry.attributes)
     if name in _ROLES:
         body = plain(entry.data.get("body"))
-        yield _older_message(name, entry.attributes | (body if isinstance(body, dict) else {}))
+        yield _older_message(name, body if isinstance(body, dict) else entry.attributes)
     for name, fields in _events(entry):
         if name in _ROLES:
             yield _older_message(name, fields)

@@ -5,6 +5,7 @@ parsers refuse them.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -24,12 +25,7 @@ class JsonLine:
     __slots__ = ("_members",)
 
     def __init__(self, line: bytes) -> None:
-        self._members: dict[str, object]
-        try:
-            self._members = {**_members(line)}
-        except _UNREADABLE:
-            found = _parse(line)
-            self._members = found if isinstance(found, dict) else {}
+        self._members = _members_of(line)
 
     def __contains__(self, key: str) -> bool:
         return key in self._members
@@ -56,6 +52,14 @@ class JsonLine:
         for key in rest:
             found = found.get(key) if isinstance(found, dict) else None
         return found
+
+
+def _members_of(line: bytes) -> Mapping[str, object]:
+    try:
+        return _members(line)
+    except _UNREADABLE:
+        found = _parse(line)
+        return found if isinstance(found, dict) else {}
 
 
 def _parse(line: bytes) -> object:

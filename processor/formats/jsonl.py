@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from processor.formats.fields import header, session_in, stream_session
+from processor.formats.fields import chosen_headers, session_in, stream_session
 from processor.formats.format import FormatOptions, Memory, SessionRecord
 from processor.formats.json_line import JsonLine
 
@@ -34,5 +34,4 @@ class JsonLines:
             fields = " or ".join(map(repr, options.session_fields))
             why = f"no session at {fields}; give every line one, or name one for the stream"
             session = stream_session(options, why)
-        made = (header(name, line.at(path)) for name, path in options.header_fields)
-        return (SessionRecord(session, value, tuple(it for it in made if it is not None)),)
+        return (SessionRecord(session, value, chosen_headers(options, line.at)),)

@@ -5,12 +5,18 @@ model gives the messages of that call which are new; any other entry is a record
 order of arrival: spans end in any order, and times would not tell a better one.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from processor.core.errors import ConfigError, FormatError, NoSessionError
-from processor.formats.fields import EVENT_TIME, RECORD_ID, header, session_in, stream_session
+from processor.formats.fields import (
+    EVENT_TIME,
+    RECORD_ID,
+    chosen_headers,
+    session_in,
+    stream_session,
+)
 from processor.formats.format import FormatOptions, Headers, Memory, SessionRecord
 from processor.formats.genai import Call, call_of, digest_of, is_single_message
 from processor.formats.histories import Histories
@@ -96,14 +102,14 @@ class Otel:
         return _Item(entry, session, None if session is None else call_of(entry))
 
     def _new_messages(
-        self, session: str, told: Iterable[tuple[Entry, Call]]
+        self, session: str, told: Sequence[tuple[Entry, Call]]
     ) -> Iterator[SessionRecord]:
         """Yield what is new in one call, told by one entry or by several."""
         messages = [(entry, it) for entry, call in told for it in call.messages]
         digests = [digest_of(it) for _, it in messages]
-        if any(it.is_around_others for _, it in told) and self._histories.knows(session, digests):
-            return
-        ids = self._histories.new_ids(session, digests)
+        is_around_others = any(it.is_around_others for _, it in told)
+        is_known = is_around_others and self._histories.knows(session, digests)
+        ids = {} if is_known else self._histories.new_ids(session, digests)
         for entry, call in told:
             if call.instructions is not None:
                 before = next(iter(ids.values()), "")
@@ -119,9 +125,9 @@ class Otel:
         return SessionRecord(session, canonical(message), headers)
 
     def _headers(self, entry: Entry) -> Headers:
-        made = [header(EVENT_TIME, entry.time())]
-        made += (header(name, entry.attribute(key)) for name, key in self._options.header_fields)
-        return tuple(it for it in made if it is not None)
+        time = entry.time()
+        made = () if time is None else ((EVENT_TIME, time.encode()),)
+        return (*made, *chosen_headers(self._options, entry.attribute))
 
 
 def otel(options: FormatOptions, memory: Memory) -> Otel:

@@ -23,7 +23,7 @@ FromProtobuf = Callable[[bytes], Json]
 
 _NANOS: Final = 10**9
 #: What protobuf leaves out; JSON may write it.
-_EMPTY: Final[tuple[object, ...]] = (None, "", "0", 0, [], {})
+_EMPTY: Final[tuple[object, ...]] = (None, "", 0, [], {})
 
 
 class Signal(Enum):
@@ -154,6 +154,14 @@ def _integer(held: object) -> object:
         return held
 
 
+def _double(held: object) -> object:
+    # JSON may write 5.0 as 5.
+    try:
+        return float(held) if isinstance(held, int) else held
+    except OverflowError:
+        return held
+
+
 def _array(held: object) -> object:
     if not isinstance(held, dict) or not isinstance(held.get("values", []), list):
         return held
@@ -172,7 +180,7 @@ _KINDS: Final[dict[str, Callable[[object], object]]] = {
     "stringValue": _same,
     "boolValue": _same,
     "intValue": _integer,
-    "doubleValue": _same,
+    "doubleValue": _double,
     "bytesValue": _same,
     "arrayValue": _array,
     "kvlistValue": _map,
@@ -190,7 +198,8 @@ def _plain_attributes(found: object) -> object:
 def _plain_fields(data: Json) -> Json:
     made: Json = {}
     for key, value in data.items():
-        if value in _EMPTY:
+        is_time = key.endswith("UnixNano")
+        if value in _EMPTY or (is_time and value == "0"):
             continue
         if key == "attributes":
             made[key] = _plain_attributes(value)
@@ -199,7 +208,7 @@ def _plain_fields(data: Json) -> Json:
         elif key in ("events", "links") and isinstance(value, list):
             made[key] = [_plain_fields(it) if isinstance(it, dict) else it for it in value]
         else:
-            made[key] = str(value) if key.endswith("UnixNano") else value
+            made[key] = str(value) if is_time and isinstance(value, int) else value
     return made
 
 

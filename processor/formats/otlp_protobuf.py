@@ -60,7 +60,6 @@ def _is_span(span: Span) -> bool:
         len(span.trace_id) == _TRACE_ID_BYTES
         and len(span.span_id) == _SPAN_ID_BYTES
         and bool(span.start_time_unix_nano or span.end_time_unix_nano)
-        and _fits(span)
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from processor.formats.fields import (
     EVENT_TIME,
     RECORD_ID,
-    header,
+    chosen_headers,
     is_time,
     session_in,
     stream_session,
@@ -26,10 +26,10 @@ _NAMELESS: Final = (
     "the line names no session, nor did one before it, and its stream has none;"
     " read the file from its first line, or name a session"
 )
-_ID_BYTES: Final = 16
+_ID_CHARS: Final = 32
 
 #: Returns the session that a line names, given the one remembered; None where it names none.
-SessionRule = Callable[[JsonLine, str | None], str | None]
+LineRule = Callable[[JsonLine, str | None], str | None]
 
 
 class Transcript:
@@ -43,7 +43,7 @@ class Transcript:
     """
 
     def __init__(
-        self, rule: SessionRule, id_key: str | None, options: FormatOptions, memory: Memory
+        self, rule: LineRule, id_key: str | None, options: FormatOptions, memory: Memory
     ) -> None:
         self._rule = rule
         self._id_key = id_key
@@ -59,8 +59,11 @@ class Transcript:
             SessionKeyError: The stream's session has no UTF-8 form.
         """
         line = JsonLine(value)
-        chosen = session_in(map(line.at, self._options.session_fields))
-        session = chosen or session_in((self._rule(line, self._held),)) or self._held
+        session = session_in(map(line.at, self._options.session_fields))
+        if session is None:
+            session = self._rule(line, self._held)
+        if session != self._held:  # most lines name the one named last, which is checked
+            session = session_in((session,)) or self._held
         if session is None:
             session = stream_session(self._options, _NAMELESS)
         # An empty line decides nothing: a header may still come.
@@ -69,11 +72,13 @@ class Transcript:
         return (SessionRecord(session, value, self._headers(line, value)),)
 
     def _headers(self, line: JsonLine, value: bytes) -> Headers:
+        made = []
         time = line.text("timestamp")
-        made = [header(EVENT_TIME, time if is_time(time) else None)]
+        if time is not None and is_time(time):
+            made.append((EVENT_TIME, time.encode()))
         if self._id_key is not None and line.text(self._id_key) is not None:
             # Of the bytes, which hold the id: should a tool write two lines with one id, they stay
             # two, and only what is the same to the byte is a repeat.
-            made.append((RECORD_ID, sha256(value).digest()[:_ID_BYTES].hex().encode()))
-        made += (header(name, line.at(path)) for name, path in self._options.header_fields)
-        return tuple(it for it in made if it is not None)
+            made.append((RECORD_ID, sha256(value).hexdigest()[:_ID_CHARS].encode()))
+        made += chosen_headers(self._options, line.at)
+        return tuple(made)

@@ -117,8 +117,8 @@ class KafkaPartitionBroker:
             if len(error.messages) == 1 and lone_offset is not None:
                 raise TooLargeError(lone_offset) from error
             message = (
-                f"{error}; was its max.message.bytes lowered? Raise it well above that of the "
-                "records topic and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
+                f"{error}; was its max.message.bytes lowered? Raise it well above that of "
+                f"{self._input.topic} and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
             )
             raise StateError(message) from error
 
@@ -143,10 +143,7 @@ class KafkaPartitionBroker:
             Sending(self._changelog, entries),
             Sending(self._flow.dead_letters_of(number), transaction.dead_letters),
             # The output last: others are under way while its batches wait for each other.
-            *(
-                Sending(TopicPartition(self._flow.output_topic, partition), messages)
-                for partition, messages in output.items()
-            ),
+            *(Sending(TopicPartition(self._flow.output_topic, it), output[it]) for it in output),
         ]
 
     async def _has_output(self) -> bool:

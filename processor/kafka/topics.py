@@ -28,6 +28,7 @@ from processor.kafka.topic_checks import (
     INT32_MAX,
     LARGER,
     TopicFacts,
+    compaction_faults,
     find_faults,
     find_route_faults,
     missing_fault,
@@ -58,6 +59,26 @@ async def describe_topic(settings: Settings, name: str) -> TopicFacts:
     return facts[name]
 
 
+async def ensure_compacted_topic(settings: Settings, name: str) -> TopicFacts:
+    """Create a topic of entries by key if there is none, of one partition; check it if there is.
+
+    Returns:
+        Its facts.
+
+    Raises:
+        ConfigError: It is not compacted alone, or the broker refuses to create it.
+        UnreachableError: No broker answers.
+    """
+    async with _admin(settings) as admin:
+        counts = await _partition_counts(admin)
+        wanted = {name: {"cleanup.policy": "compact"}}
+        await _create_missing(admin, wanted, counts, 1, await _replication(admin))
+        facts = await _await_facts(admin, {name: counts.get(name, 1)})
+    if faults := compaction_faults(settings, name, facts[name]):
+        raise ConfigError("\n".join(faults))
+    return facts[name]
+
+
 async def create_topics(
     settings: Settings, *, partitions: int = DEFAULT_PARTITIONS, replication: int | None = None
 ) -> list[str]:
@@ -78,7 +99,7 @@ async def create_topics(
     """
     async with _admin(settings) as admin:
         counts = await _partition_counts(admin)
-        replication = replication or await _usual_replication(admin)
+        replication = replication or await _replication(admin)
         created, records = await _create_records(admin, settings, counts, partitions, replication)
         wanted = _derived_topics(settings, records.max_message_bytes)
         count = records.partition_count
@@ -106,7 +127,7 @@ async def create_route_topics(
     """
     async with _admin(settings) as admin:
         counts = await _partition_counts(admin)
-        replication = replication or await _usual_replication(admin)
+        replication = replication or await _replication(admin)
         created, records = await _create_records(admin, settings, counts, partitions, replication)
         derived = _derived_topics(settings, records.max_message_bytes)
         telemetry_count = counts.get(settings.telemetry_topic, 1)
@@ -160,10 +181,6 @@ async def _facts(settings: Settings, names: Iterable[str]) -> dict[str, TopicFac
     async with _admin(settings) as admin:
         counts = await _partition_counts(admin)
         return await _describe(admin, {name: counts[name] for name in names if name in counts})
-
-
-async def _usual_replication(admin: AIOKafkaAdminClient) -> int:
-    return min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
 
 
 async def _create_records(
@@ -225,6 +242,10 @@ async def _admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
 
 async def _partition_counts(admin: AIOKafkaAdminClient) -> dict[str, int]:
     return {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
+
+
+async def _replication(admin: AIOKafkaAdminClient) -> int:
+    return min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
 
 
 async def _create(

@@ -98,6 +98,7 @@ class Scope:
         self.processed = processed
         self.is_by_time = True
         self.flush_tokens: int | None = None
+        self._max_tokens = 0
         self._counter: TokenCounter | None = None
         self._counter_name = ""
 
@@ -106,6 +107,7 @@ class Scope:
         chunk = seen.chunk
         self.processed = max(self.processed, seen.last_offset + 1)
         self.flush_tokens = chunk.policy.flush_tokens
+        self._max_tokens = chunk.max_tokens
         if chunk.token_counter != self._counter_name:
             self._counter_name = chunk.token_counter
             self._counter = self._counter_named(chunk.token_counter)
@@ -116,10 +118,11 @@ class Scope:
             self.is_by_time = False
 
     def tokens(self, values: Sequence[bytes]) -> list[int] | None:
-        """Return the tokens of each value, ``None`` when the chunks' counter is not known."""
+        """Return the tokens of each value, ``None`` when the chunks' counter is not here."""
         if self._counter is None:
             return None
-        return count_tokens(self._counter, [value.decode("utf-8", "replace") for value in values])
+        texts = [value.decode("utf-8", "replace") for value in values]
+        return count_tokens(self._counter, texts, self._max_tokens)
 
     def blame_chunk(
         self,
@@ -148,8 +151,8 @@ class Scope:
     def _counter_named(self, name: str) -> TokenCounter | None:
         try:
             return counter_named(name)
-        except ConfigError:
-            warning = f"tokens counted by {name} are taken as given: there is no such counter here"
+        except ConfigError as error:
+            warning = f"tokens are taken as given: {error}"
             if warning not in self.report.warnings:
                 self.report.warnings.append(warning)
             return None

@@ -38,9 +38,9 @@ def check_unchanged(entry: PartitionEntry, rule: dict[str, Any], where: str) -> 
         ConfigError: It is not; a person may accept that.
     """
     changed = [
-        f"{name} {entry.rule.get(name)!r} -> {value!r}"
-        for name, value in rule.items()
-        if entry.rule.get(name) != value
+        f"{name} {entry.rule.get(name)!r} -> {rule.get(name)!r}"
+        for name in {**entry.rule, **rule}
+        if entry.rule.get(name) != rule.get(name)
     ]
     if changed:
         message = (

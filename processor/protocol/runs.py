@@ -6,13 +6,15 @@ records in columns, and what is the same for a session is done once for its run.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from processor.core.errors import RecordError
-from processor.core.records import Carried, Record, Run
+from processor.core.policy import ChunkPolicy
+from processor.core.records import Carried, Headers, Record, Run
 from processor.counters import TokenCounter, count_tokens
+from processor.headers import chosen_headers, headers_json
 from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord
 from processor.wire import read_value
@@ -106,15 +108,21 @@ def log_times_ms(
     return list(accumulate(timestamps_ms, max, initial=before_ms))
 
 
-def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
+def grouped(stretch: Columns, counter: TokenCounter, policy: ChunkPolicy) -> Stretch:
     """Return the records of ``stretch`` by session, tokens counted and bytes looked at.
 
     Args:
         stretch: Part of the log without an end of session.
         counter: Counts the tokens.
+        policy: Says which headers go along, and what is far above the budget.
     """
     sessions, errors = _sessions(stretch.keys)
-    read = _read([value or b"" for value in stretch.values], counter)
+    read = _read([value or b"" for value in stretch.values], counter, policy.max_tokens)
+    headers: Iterable[Headers] = repeat((), len(stretch.records))
+    sizes = read.sizes
+    if policy.carry_headers:
+        headers = [chosen_headers(it.headers, policy.carry_headers) for it in stretch.records]
+        sizes = [size + len(headers_json(it)) for size, it in zip(sizes, headers, strict=True)]
     made = list(
         map(
             _new_record,
@@ -124,8 +132,9 @@ def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
                 read.token_counts,
                 stretch.offsets,
                 stretch.timestamps_ms,
-                read.sizes,
+                sizes,
                 read.carried,
+                headers,
                 strict=True,
             ),
         )
@@ -174,12 +183,12 @@ class _Read(NamedTuple):
     sizes: list[int]
 
 
-def _read(values: Sequence[bytes], counter: TokenCounter) -> _Read:
+def _read(values: Sequence[bytes], counter: TokenCounter, max_tokens: int) -> _Read:
     """Look at each value; its text lives no longer than its block."""
     done = _Read([], [], [])
     for start in range(0, len(values), _BLOCK):
         texts, carried, sizes = zip(*map(read_value, values[start : start + _BLOCK]), strict=True)
-        done.token_counts.extend(count_tokens(counter, texts))
+        done.token_counts.extend(count_tokens(counter, texts, max_tokens))
         done.carried.extend(carried)
         done.sizes.extend(sizes)
     return done

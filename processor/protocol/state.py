@@ -27,7 +27,7 @@ from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.runs import Columns, columns, grouped
 from processor.protocol.stage import Stage, Tally
 from processor.protocol.start_checks import SESSION_REMEDIES
-from processor.wire import ChunkEncoder
+from processor.wire import ChunkEncoder, WirePolicy
 
 _carried: Final = attrgetter("carried")
 
@@ -58,16 +58,7 @@ class ChunkerConfig:
     @property
     def rule(self) -> dict[str, Any]:
         """All that chunk boundaries depend on, by name, as the changelog keeps it."""
-        policy = self.policy
-        return {
-            "token_counter": self.counter.name,
-            "max_tokens": policy.max_tokens,
-            "flush_tokens": policy.flush_tokens,
-            "idle_s": policy.idle_s,
-            "max_age_s": policy.max_age_s,
-            "max_chunk_bytes": policy.max_chunk_bytes,
-            "max_chunk_records": policy.max_chunk_records,
-        }
+        return WirePolicy.of(self.policy).rule(self.counter.name, self.policy.max_tokens)
 
     @property
     def remedies(self) -> Remedies:
@@ -240,7 +231,7 @@ class PartitionState:
             self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
 
     def _feed_stretch(self, stretch: Columns) -> None:
-        runs, sessionless = grouped(stretch, self._config.counter)
+        runs, sessionless = grouped(stretch, self._config.counter, self._config.policy)
         read = chain.from_iterable(run.records for run in runs)
         new = (it for it in read if (it.offset or 0) >= self.seen) if self.is_replaying else read
         self._stage.carried.update(map(_carried, new))

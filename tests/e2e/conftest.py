@@ -13,6 +13,7 @@ from processor.core.errors import ConfigError
 from processor.demo.brokers import EVICTING, RESTARTING, choose, pick, start_jvm
 from processor.kafka.topics import create_topics
 from processor.settings import Settings
+from tests.e2e.oracle import QUARTERS
 from tests.e2e.workers import deployments
 
 HERE = Path(__file__).parent
@@ -66,6 +67,7 @@ def settings(broker, request):
         records_topic=f"{name}.records",
         chunks_topic=f"{name}.chunks",
         dead_letter_topic=f"{name}.dead-letter",
+        token_counter=QUARTERS,  # loads no vocabulary
     )
     asyncio.run(create_topics(settings, partitions=request.module.PARTITIONS, replication=1))
     return settings

@@ -1,9 +1,14 @@
 """Chunks are a function of the log: other workers, other deaths, the same bytes."""
 
+import json
+
 import pytest
 
 from processor.demo.transcripts import transcripts
+from tests.e2e.oracle import QUARTERS
 from tests.e2e.producing import ends_of, lines_of
+
+QWEN = "qwen2.5"
 
 
 def some_lines(count, seed):
@@ -85,3 +90,23 @@ def test_chunks_that_the_clock_closed_are_recomputed_to_the_byte(deploy):
     assert verdict.records == 5_000
     said = recomputed(app)
     assert "recomputed, 0 different" in said
+
+
+def test_counter_changes_in_the_middle_of_a_log_when_that_is_accepted(deploy):
+    """Each chunk is counted by the one counter that it names, the open records too."""
+    app = deploy(partitions=2, max_replay_records=50)
+    lines = some_lines(2_000, 33)
+    worker = app.start()
+    app.send(lines[:1_000])
+    app.judged()
+    assert worker.terminate() == 0
+    refused = app.start(token_counter=QWEN)
+    assert refused.exit_code(within_s=60) == 78
+    assert "token_counter 'chars_over_four' -> 'qwen2.5'" in refused.output()
+    app.start(token_counter=QWEN, accept_policy_change="true")
+    app.send(lines[1_000:])
+    app.send(ends_of(lines))
+    assert app.judged().records == 2_000
+    chunks = [json.loads(message.value) for message in app.read(app.chunks)]
+    assert {it["token_counter"] for it in chunks} == {QUARTERS, QWEN}
+    assert recomputed(app).endswith(f", {len(chunks):,} recomputed, 0 different")

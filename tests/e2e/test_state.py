@@ -47,6 +47,7 @@ def run(settings, *args, stdin=""):
             "PYTHONPATH": os.pathsep.join(sys.path),
             "KAFKA_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
             "PROCESSOR_APP_ID": settings.app_id,
+            "PROCESSOR_TOKEN_COUNTER": settings.token_counter,
             "PROCESSOR_RECORDS_TOPIC": settings.records_topic,
             "PROCESSOR_CHUNKS_TOPIC": settings.chunks_topic,
             "PROCESSOR_DEAD_LETTER_TOPIC": settings.dead_letter_topic,

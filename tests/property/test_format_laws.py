@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -11,7 +12,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from processor.core.errors import FormatError, RecordError
 from processor.formats import FORMATS, detect_format, format_named
 from processor.formats.format import FormatOptions
-from tests.unit.formats.samples import DATA, lines_of
+from tests.unit.formats.samples import DATA, lines_of, sample
 from tests.unit.formats.telemetry import (
     Reader,
     as_json,
@@ -26,6 +27,7 @@ from tests.unit.formats.telemetry import (
 
 TRANSCRIPTS = [name for name in FORMATS if name != "otel"]
 LINES = sorted({line for path in DATA.glob("*/*.jsonl") for line in lines_of(path)})
+CLAUDE, CODEX = (sample(name)[0] for name in ("claude/5a*", "codex/*"))
 ODD = [b"", b" ", b"\r", b"{", b"null", b"[]", b'{"type":"session"', b"\xff", b"\x00", b"\n"]
 BRACES = [b'{"a":' * 3000, b"[" * 3000]
 
@@ -65,9 +67,17 @@ def read(reader, value):
         return [type(error)]
 
 
-@given(streams, options, st.sets(st.integers(0, 12)))
-def test_stop_after_any_value_changes_nothing(stream, chosen, cuts):
+@given(
+    stream=streams,
+    chosen=options,
+    session=st.sampled_from(["file", None]),
+    cuts=st.sets(st.integers(0, 12)),
+)
+@example(("claude", CLAUDE), FormatOptions(), "file", {3})
+@example(("codex", CODEX), FormatOptions(), "file", {1})
+def test_stop_after_any_value_changes_nothing(stream, chosen, session, cuts):
     name, values = stream
+    chosen = replace(chosen, session=session)
     whole_memory, memory = {}, {}
     whole = format_named(name, chosen, whole_memory)
     reader = format_named(name, chosen, memory)

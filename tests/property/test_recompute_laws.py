@@ -21,7 +21,7 @@ from tests.unit.proof.verifying import verify
 def counted(record):
     """The record as the worker reads it."""
     text, carried, size_bytes = read_value(record.value)
-    (tokens,) = count_tokens(CharsOverFour(), [text])
+    (tokens,) = count_tokens(CharsOverFour(), [text], 5000)
     return record._replace(token_count=tokens, carried=carried, size_bytes=size_bytes)
 
 

@@ -11,8 +11,8 @@ from processor.core.errors import StateError
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.core.records import Carried, Record
 from processor.core.session_state import SessionState
+from processor.nesting import MAX_DEPTH
 from processor.wire import (
-    MAX_DEPTH,
     RECORD_BYTES,
     ChunkEncoder,
     chunk_headers,

@@ -206,6 +206,13 @@ def test_sessions_are_the_tools_unless_a_person_says_otherwise(sample, args, ses
     assert joined(found) == path.read_bytes().splitlines()
 
 
+def test_line_that_holds_several_records_gives_each_its_place():
+    found = invoke(DATA / "otel" / "exports.jsonl").stdout_bytes.splitlines()
+    chunks = [decode_chunk(it) for it in found]
+    assert [(it.session, len(it.records)) for it in chunks] == [("5a0d", 2), ("c1", 2)]
+    assert len(joined(found)) == 4
+
+
 def test_transcript_on_standard_input_names_its_session():
     (path,) = DATA.glob("pi/*")
     found = decode_chunk(invoke("-", stdin=path.read_bytes()).stdout_bytes)

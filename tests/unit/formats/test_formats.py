@@ -66,6 +66,14 @@ def test_chosen_field_comes_before_the_tools_own_rule():
     assert sessions_of(records) == [session, "main", session, session, "main"]
 
 
+@pytest.mark.parametrize("name", ["claude", "jsonl"])
+def test_field_as_deep_as_it_can_be_read_costs_no_record(name):
+    for depth in range(500, 1_100):
+        line = b'{"cwd":' + b"[" * depth + b"]" * depth + b"}"
+        (record,) = read_all(name, [line], "s", header_fields=(("cwd", "cwd"),))
+        assert record.value == line
+
+
 def test_text_that_is_no_time_is_no_event_time():
     lines = [b'{"sessionId":"s","timestamp":%s}' % it for it in (b'"soon"', b"1", b'"2026-03-01"')]
     assert all(it.headers == () for it in read_all("claude", lines))

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from processor.formats.genai import digest_of
 from processor.formats.histories import MAX_SESSIONS
 from processor.formats.history import WINDOW
 from tests.unit.formats.telemetry import (
@@ -59,6 +60,15 @@ def test_span_of_an_agent_around_its_calls_brings_nothing():
     assert played(*calls) == ["aB", "cF", "", "xF"]
 
 
+def test_instructions_that_only_the_span_of_an_agent_tells_come_out():
+    instructions = json.dumps([{"type": "text", "content": "!"}])
+    around = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.system_instructions": instructions,
+    }
+    assert played(call("a", "B"), call("a", "B", **around)) == ["aB", "!"]
+
+
 def test_span_of_an_agent_without_calls_of_its_own_brings_its_messages():
     around = {"gen_ai.operation.name": "invoke_agent"}
     assert played(call("a", "B", **around), call("c", "D", **around)) == ["aB", "cD"]
@@ -93,7 +103,9 @@ def test_message_said_again_is_new():
 
 
 def test_single_message_told_twice_is_two():
-    assert played(call("a"), call("a")) == ["a", "a"]
+    reader = Reader()
+    one, two = (ids(reader.read(spans_of(call("a"))))["a"] for _ in range(2))
+    assert one != two
 
 
 def test_history_beyond_the_window_is_known_from_its_start():
@@ -146,6 +158,13 @@ def test_event_of_a_log_tells_a_call_in_its_attributes_or_in_its_body():
     told = {"gen_ai.input.messages": [message("a")], "gen_ai.output.messages": [message("b")]}
     for data in (log(told), log(body=typed(told))):
         assert Reader(session="s").messages(logs_of(data)) == ["a", "b"]
+
+
+def test_event_that_holds_its_fields_in_one_text_is_read():
+    plain = {"gen_ai.event.content": '{"content":"a"}', "gen_ai.system": "x"}
+    event = {"name": "gen_ai.user.message", "attributes": attributes(plain)}
+    (record,) = Reader(session="s").read(spans_of(span(events=[event])))
+    assert json.loads(record.value) == {"role": "user", "content": "a"}
 
 
 def test_event_of_a_span_tells_its_call():
@@ -202,6 +221,7 @@ def test_older_events_of_a_log_are_one_call_by_their_span(is_named_by_attribute)
     both = logs_of(*older(OLDER, 1), *older(OLDER_NEXT, 2))
     records = reader.read(both)
     assert [text_of(json.loads(it.value)) for it in records] == ["!", "a", "B", "c"]
+    assert json.loads(records[0].value) == {"role": "system", "content": "!"}
     assert json.loads(records[2].value)["role"] == "assistant"
 
 
@@ -242,3 +262,23 @@ def test_what_is_remembered_of_a_session_is_a_few_kilobytes_at_most():
         reader.messages(spans_of(call(texts)))
     (text,) = reader.memory.values()
     assert len(text) < 5_000
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_one"),
+    [
+        (
+            {"role": "tool", "content": "ok", "id": "1"},
+            {"role": "tool", "content": "ok", "id": "2"},
+            0,
+        ),
+        ({"role": "x", "content": "ok", "id": "1"}, {"role": "x", "content": "ok"}, 1),
+        ({"role": "user", "text": "a"}, {"role": "user", "text": "b"}, 0),
+        ({"role": "user", "text": "a", "finish_reason": "stop"}, {"role": "user", "text": "a"}, 1),
+        ({"role": "user", "content": "a"}, {"role": "assistant", "content": "a"}, 0),
+        ({"role": "user", "content": "a"}, message("a"), 1),
+        ({"role": "user", "content": ["a"]}, {"role": "user", "content": ["b"]}, 0),
+    ],
+)
+def test_messages_are_compared_by_role_and_what_they_say(one, other, are_one):
+    assert (digest_of(one) == digest_of(other)) == bool(are_one)

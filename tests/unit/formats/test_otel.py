@@ -4,12 +4,16 @@ import pytest
 
 from processor.core.errors import FormatError, NoSessionError
 from processor.formats import detect_format
+from processor.formats.format import FormatOptions
+from processor.formats.otel import Otel
+from tests.unit.formats.samples import read_all, sample, sessions_of
 from tests.unit.formats.telemetry import (
     END,
     Reader,
     as_json,
     as_protobuf,
     attributes,
+    call,
     log,
     logs_of,
     span,
@@ -18,6 +22,15 @@ from tests.unit.formats.telemetry import (
 )
 
 SESSION = {"session.id": "s"}
+
+
+def test_sample_gives_records_of_each_of_its_sessions():
+    lines, stem = sample("otel/*.jsonl")
+    prompt, request, asked, answered = read_all("otel", lines, stem)
+    assert sessions_of((prompt, request, asked, answered)) == ["5a0d", "5a0d", "c1", "c1"]
+    assert json.loads(request.value)["attributes"]["output_tokens"] == 41
+    assert asked.value == b'{"parts":[{"content":"and the plums","type":"text"}],"role":"user"}'
+    assert dict(answered.headers)["event-time"] == b"2026-03-01T08:00:05Z"
 
 
 @pytest.mark.parametrize("encode", [as_json, as_protobuf])
@@ -36,6 +49,16 @@ def test_export_gives_the_same_records_in_either_encoding():
         assert Reader().read(document) == Reader().read(document, as_protobuf)
 
 
+def test_number_that_json_wrote_in_another_way_is_the_same():
+    one = log(SESSION | {"f": 5.0, "n": 5}, time=END)
+    other = log(SESSION, timeUnixNano=END)
+    other["attributes"] += [
+        {"key": "f", "value": {"doubleValue": 5}},
+        {"key": "n", "value": {"intValue": 5}},
+    ]
+    assert Reader().read(logs_of(one)) == Reader().read(logs_of(other))
+
+
 def test_log_record_is_a_record_with_plain_values():
     body = "claude_code.user_prompt"
     plain = SESSION | {"event.name": "user_prompt", "prompt_length": 12, "prompt": "prune it"}
@@ -50,6 +73,14 @@ def test_log_record_is_a_record_with_plain_values():
         record.value
         == json.dumps(json.loads(record.value), sort_keys=True, separators=(",", ":")).encode()
     )
+
+
+def test_fields_that_protobuf_leaves_out_are_left_out():
+    written = {"flags": 0, "severityText": "", "observedTimeUnixNano": "0", "traceId": ""}
+    plain = Reader().read(logs_of(log(SESSION)))
+    assert Reader().read(logs_of(log(SESSION, **written))) == plain
+    (record,) = Reader(session="s").read(spans_of(span(name="0")))
+    assert json.loads(record.value)["name"] == "0"
 
 
 def test_attributes_of_one_name_both_stay():
@@ -144,6 +175,19 @@ def test_values_nested_too_deep_are_refused_and_leave_no_trace():
     with pytest.raises(FormatError):
         reader.read(value, encode=bytes)
     assert reader.memory == {}
+
+
+def test_export_that_fails_after_a_call_was_read_leaves_no_trace_of_it():
+    deep = []
+    for _ in range(100_000):
+        deep = [deep]
+    broken = spans_of(call("a", "B"), span(SESSION, extra=deep))
+    memory = {}
+    reader = Otel(lambda value: broken if value == b"broken" else {}, FormatOptions(), memory)
+    with pytest.raises(FormatError, match="nested too deep"):
+        reader.read(b"broken")
+    reader.read(b"nothing")
+    assert memory == {}
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """What is told of a chunk that comes out otherwise, and what is taken as given."""
 
+import sys
 from hashlib import sha256
 
 import pytest
 
+from processor.core.errors import ConfigError
 from processor.core.policy import ChunkPolicy, OrIdle
+from processor.counters import counter_named
 from processor.proof.message import Starts
 from processor.proof.report import FaultKind, Report
 from processor.proof.verify import PartitionProof
+from processor.wire import decode_chunk
 from tests.history import chunks_of, log_of
 from tests.unit.proof.verifying import CHUNKS, LOG, TOPICS, at, edited, resealed, verify
 
@@ -63,6 +67,25 @@ def test_key_and_headers_are_compared_too():
     assert found.what == "key b'z', recomputed b'a'"
     headers = (*CHUNKS[0].headers, ("trace", b"1"))
     assert "('trace', b'1')], recomputed [" in difference(chunks=edited(0, headers=headers)).what
+
+
+def test_carried_headers_are_compared_to_the_byte():
+    policy = ChunkPolicy(10, carry_headers=("user-id",))
+    log = log_of("a:1", "b:1", "a:" + "x" * 40, "b:" + "x" * 40)
+    log[0] = log[0]._replace(headers=(("user-id", b"eve"), ("user-id", b"ada"), ("other", b"1")))
+    chunks = chunks_of(log, policy)
+    assert b'"headers":{"user-id":"ada"}' in chunks[0].value
+    assert recomputed(log, chunks).is_clean
+    spoilt = [it._replace(value=it.value.replace(b'"ada"', b'"eve"')) for it in chunks]
+    assert difference(log, spoilt).what.startswith("records ")
+
+
+def test_headers_move_a_cut_by_bytes_and_it_is_recomputed():
+    policy = ChunkPolicy(10_000, max_chunk_bytes=2500, carry_headers=("user-id",))
+    log = [it._replace(headers=(("user-id", b"u" * 99),)) for it in log_of(*["a:1"] * 5)]
+    chunks = chunks_of(log, policy)
+    assert b'"flush":"bytes"' in chunks[0].value
+    assert recomputed(log, chunks).is_clean
 
 
 def test_one_difference_makes_no_others():
@@ -133,6 +156,24 @@ def test_chunks_of_an_unknown_counter_are_counted_and_no_fault():
     assert (report.recomputed_count, report.not_recomputed_count) == (0, len(CHUNKS))
     assert report.is_clean, report.lines()
     assert "chunks can't be recomputed: PROCESSOR_TOKEN_COUNTER=another" in report.lines()[1]
+
+
+def test_counter_that_is_not_installed_is_for_a_person_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    name = b'"hf:tokenizer.json@0123456789ab"'
+    chunks = [it._replace(value=it.value.replace(b'"chars_over_four"', name)) for it in CHUNKS]
+    with pytest.raises(ConfigError, match=r"poimen-processor\[hf-tokens\]"):
+        recomputed(chunks=chunks)
+    (warning,) = verify(chunks=chunks).warnings
+    assert "poimen-processor[hf-tokens]" in warning
+
+
+def test_record_too_long_to_be_counted_is_recomputed_and_known_to_be_above_the_budget():
+    log = log_of("a:1", "a:" + "x " * 1_000, "a:" + "y" * 400, "a.")
+    chunks = chunks_of(log, counter=counter_named("qwen2.5"))
+    counts = [[it.token_count for it in decode_chunk(chunk.value).records] for chunk in chunks]
+    assert counts == [[1], [11], [100], []]
+    assert recomputed(log, chunks).is_clean
 
 
 def test_chunks_whose_records_are_deleted_are_counted_and_those_behind_recomputed():

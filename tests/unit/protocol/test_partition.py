@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -61,10 +62,15 @@ class MemoryBroker:
         pass
 
 
-def raw(offset, words, key=b"s1", at_s=0):
+def raw(offset, words, key=b"s1", at_s=0, headers=()):
     value = None if words is None else " ".join(["w"] * words).encode()
     return SimpleNamespace(
-        offset=offset, timestamp=at_s * 1000, timestamp_type=1, key=key, value=value, headers=()
+        offset=offset,
+        timestamp=at_s * 1000,
+        timestamp_type=1,
+        key=key,
+        value=value,
+        headers=headers,
     )
 
 
@@ -212,6 +218,26 @@ def test_a_record_that_the_topic_refuses_is_left_out_the_next_time():
         await it.partition.commit()
         assert ["omitted" in chunk["records"][0] for chunk in it.chunks] == [True, False]
         assert it.metrics.counts["processor_omitted_records_total",] == 1
+
+    play(story)
+
+
+def test_headers_that_the_policy_names_are_carried_also_through_a_checkpoint():
+    policy = replace(POLICY, carry_headers=("user-id",))
+
+    async def story():
+        config = ChunkerConfig("records", policy, WordCounter(), max_replay_records=0)
+        it = Story(config)
+        await it.open()
+        it.feed(raw(0, 1, headers=[("user-id", b"ada"), ("other", b"1")]), raw(1, 1))
+        await it.partition.commit()
+        await it.partition.close()
+        it.broker.log_end = 3
+        await it.open()
+        assert it.broker.sought == (2, it.partition.incarnation)
+        it.feed(raw(2, 3))
+        await it.partition.commit()
+        assert [one.get("headers") for one in it.chunks[0]["records"]] == [{"user-id": "ada"}, None]
 
     play(story)
 
