@@ -4,25 +4,20 @@ Both work from the list of all topics: asking for the metadata of one by name ma
 with ``auto.create.topics.enable`` create it, with one partition and the wrong clean-up.
 """
 
-import asyncio
-import logging
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import (
-    NoError,
-    NotControllerError,
-    RequestTimedOutError,
-    TopicAlreadyExistsError,
-    UnknownTopicOrPartitionError,
-    for_code,
-)
+from aiokafka.admin import AIOKafkaAdminClient
 
-from processor.core.errors import ConfigError, UnreachableError
-from processor.kafka.connection import broker_errors, client_settings
+from processor.core.errors import ConfigError
+from processor.kafka.topic_admin import (
+    await_facts,
+    create_missing,
+    describe,
+    partition_counts,
+    topic_admin,
+    usual_replication,
+)
 from processor.kafka.topic_checks import (
     ENVELOPE_BYTES,
     INT32_MAX,
@@ -39,10 +34,6 @@ from processor.settings import Settings
 
 DEFAULT_PARTITIONS: Final = 4
 
-_REPLICATION: Final = 3
-_VISIBLE_WITHIN_S: Final = 15.0
-_log = logging.getLogger(__name__)
-
 
 async def describe_topic(settings: Settings, name: str) -> TopicFacts:
     """Return the facts of one topic, creating none.
@@ -51,9 +42,9 @@ async def describe_topic(settings: Settings, name: str) -> TopicFacts:
         ConfigError: There is no such topic.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
-        counts = await _partition_counts(admin)
-        facts = await _describe(admin, {name: counts[name]} if name in counts else {})
+    async with topic_admin(settings) as admin:
+        counts = await partition_counts(admin)
+        facts = await describe(admin, {name: counts[name]} if name in counts else {})
     if name not in facts:
         raise ConfigError(missing_fault(settings, [name]))
     return facts[name]
@@ -69,11 +60,11 @@ async def ensure_compacted_topic(settings: Settings, name: str) -> TopicFacts:
         ConfigError: It is not compacted alone, or the broker refuses to create it.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
-        counts = await _partition_counts(admin)
+    async with topic_admin(settings) as admin:
+        counts = await partition_counts(admin)
         wanted = {name: {"cleanup.policy": "compact"}}
-        await _create_missing(admin, wanted, counts, 1, await _replication(admin))
-        facts = await _await_facts(admin, {name: counts.get(name, 1)})
+        await create_missing(admin, wanted, counts, 1, await usual_replication(admin))
+        facts = await await_facts(admin, {name: counts.get(name, 1)})
     if faults := compaction_faults(settings, name, facts[name]):
         raise ConfigError("\n".join(faults))
     return facts[name]
@@ -97,13 +88,13 @@ async def create_topics(
         ConfigError: The broker refuses a topic.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
-        counts = await _partition_counts(admin)
-        replication = replication or await _replication(admin)
+    async with topic_admin(settings) as admin:
+        counts = await partition_counts(admin)
+        replication = replication or await usual_replication(admin)
         created, records = await _create_records(admin, settings, counts, partitions, replication)
         wanted = _derived_topics(settings, records.max_message_bytes)
         count = records.partition_count
-        return created + await _create_missing(admin, wanted, counts, count, replication)
+        return created + await create_missing(admin, wanted, counts, count, replication)
 
 
 async def create_route_topics(
@@ -125,9 +116,9 @@ async def create_route_topics(
         ConfigError: The broker refuses a topic.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
-        counts = await _partition_counts(admin)
-        replication = replication or await _replication(admin)
+    async with topic_admin(settings) as admin:
+        counts = await partition_counts(admin)
+        replication = replication or await usual_replication(admin)
         created, records = await _create_records(admin, settings, counts, partitions, replication)
         derived = _derived_topics(settings, records.max_message_bytes)
         telemetry_count = counts.get(settings.telemetry_topic, 1)
@@ -140,7 +131,7 @@ async def create_route_topics(
             (settings.telemetry_topic, {"cleanup.policy": "delete"}, telemetry_count),
             (settings.routes_changelog_topic, derived[settings.changelog_topic], telemetry_count),
         ):
-            created += await _create_missing(admin, {name: configs}, counts, count, replication)
+            created += await create_missing(admin, {name: configs}, counts, count, replication)
     return created
 
 
@@ -178,9 +169,9 @@ async def check_route_topics(settings: Settings) -> Mapping[str, TopicFacts]:
 
 async def _facts(settings: Settings, names: Iterable[str]) -> dict[str, TopicFacts]:
     """Return the facts of those topics that there are."""
-    async with _admin(settings) as admin:
-        counts = await _partition_counts(admin)
-        return await _describe(admin, {name: counts[name] for name in names if name in counts})
+    async with topic_admin(settings) as admin:
+        counts = await partition_counts(admin)
+        return await describe(admin, {name: counts[name] for name in names if name in counts})
 
 
 async def _create_records(
@@ -194,27 +185,9 @@ async def _create_records(
     name = settings.records_topic
     # LogAppendTime: the broker's clock is what makes boundaries recomputable.
     wanted = {name: {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"}}
-    created = await _create_missing(admin, wanted, counts, partitions, replication)
-    facts = await _await_facts(admin, {name: counts.get(name, partitions)})
+    created = await create_missing(admin, wanted, counts, partitions, replication)
+    facts = await await_facts(admin, {name: counts.get(name, partitions)})
     return created, facts[name]
-
-
-async def _create_missing(
-    admin: AIOKafkaAdminClient,
-    wanted: Mapping[str, dict[str, str]],
-    counts: Mapping[str, int],
-    partitions: int,
-    replication: int,
-) -> list[str]:
-    """Create those topics that ``counts`` does not name, and wait until they are seen."""
-    missing = {name: wanted[name] for name in wanted if name not in counts}
-    if not missing:
-        return []
-    created = await _create(admin, missing, partitions, replication)
-    await _await_facts(admin, dict.fromkeys(missing, partitions))
-    for name in created:
-        _log.info("created topic", extra={"topic": name, "partitions": partitions})
-    return created
 
 
 def _derived_topics(settings: Settings, record_limit_bytes: int) -> dict[str, dict[str, str]]:
@@ -227,85 +200,3 @@ def _derived_topics(settings: Settings, record_limit_bytes: int) -> dict[str, di
         settings.changelog_topic: common | {"cleanup.policy": "compact"},
         settings.dead_letter_topic: common | {"cleanup.policy": "delete"},
     }
-
-
-@asynccontextmanager
-async def _admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = AIOKafkaAdminClient(**client_settings(settings))
-    with broker_errors(settings):
-        try:
-            await admin.start()
-            yield admin
-        finally:
-            await admin.close()
-
-
-async def _partition_counts(admin: AIOKafkaAdminClient) -> dict[str, int]:
-    return {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
-
-
-async def _replication(admin: AIOKafkaAdminClient) -> int:
-    return min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
-
-
-async def _create(
-    admin: AIOKafkaAdminClient,
-    wanted: Mapping[str, dict[str, str]],
-    partitions: int,
-    replication: int,
-) -> list[str]:
-    """Create topics; return those that were missing."""
-    response = await admin.create_topics(
-        [
-            NewTopic(name, partitions, replication, topic_configs=configs)
-            for name, configs in wanted.items()
-        ]
-    )
-    created = []
-    refused = []
-    for name, code, reason in response.topic_errors:  # aiokafka raises none of these
-        error = for_code(code)
-        if error is NoError:
-            created.append(name)
-        elif error in (NotControllerError, RequestTimedOutError):
-            msg = f"the broker could not create {name} now ({error.message}); try again"
-            raise UnreachableError(msg)
-        elif error is not TopicAlreadyExistsError:  # another worker was faster: just as well
-            refused.append(f"can't create {name}: {reason or error.message}")
-    if refused:
-        raise ConfigError("\n".join(refused))
-    return created
-
-
-async def _await_facts(
-    admin: AIOKafkaAdminClient, counts: Mapping[str, int]
-) -> dict[str, TopicFacts]:
-    """Describe topics just created; brokers learn of them one after the other."""
-    async with asyncio.timeout(_VISIBLE_WITHIN_S):
-        # Nothing but asking again tells.
-        while len(facts := await _describe(admin, counts)) < len(counts):  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
-    return facts
-
-
-async def _describe(admin: AIOKafkaAdminClient, counts: Mapping[str, int]) -> dict[str, TopicFacts]:
-    if not counts:
-        return {}
-    keys = dict.fromkeys(("cleanup.policy", "max.message.bytes", "retention.ms"))
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name, keys) for name in counts]
-    facts = {}
-    for response in await admin.describe_configs(resources):
-        for code, reason, _, name, entries in response.resources:
-            if for_code(code) is UnknownTopicOrPartitionError:
-                continue  # deleted since it was listed
-            if code:
-                msg = f"can't read the configuration of {name}: {reason or for_code(code).message}"
-                raise ConfigError(msg)
-            values = {key: value for key, value, *_ in entries}
-            facts[name] = TopicFacts(
-                partition_count=counts[name],
-                cleanup_policies=frozenset(values["cleanup.policy"].split(",")),
-                max_message_bytes=int(values["max.message.bytes"]),
-                retention_ms=int(values["retention.ms"]),
-            )
-    return facts

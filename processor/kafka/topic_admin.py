@@ -1,0 +1,147 @@
+"""What is asked of a broker about topics: which there are, what they are like, to make some."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import (
+    NoError,
+    NotControllerError,
+    RequestTimedOutError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+
+from processor.core.errors import ConfigError, UnreachableError
+from processor.kafka.connection import broker_errors, client_settings
+from processor.kafka.topic_checks import TopicFacts
+from processor.settings import Settings
+
+_REPLICATION: Final = 3
+_VISIBLE_WITHIN_S: Final = 15.0
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def topic_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
+    """Yield a client to ask with.
+
+    Raises:
+        UnreachableError: No broker answers.
+    """
+    admin = AIOKafkaAdminClient(**client_settings(settings))
+    with broker_errors(settings):
+        try:
+            await admin.start()
+            yield admin
+        finally:
+            await admin.close()
+
+
+async def partition_counts(admin: AIOKafkaAdminClient) -> dict[str, int]:
+    """Return how many partitions each topic has that there is."""
+    return {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
+
+
+async def usual_replication(admin: AIOKafkaAdminClient) -> int:
+    """Return three, or the number of brokers if that is less."""
+    return min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
+
+
+async def create_missing(
+    admin: AIOKafkaAdminClient,
+    wanted: Mapping[str, dict[str, str]],
+    counts: Mapping[str, int],
+    partitions: int,
+    replication: int,
+) -> list[str]:
+    """Create those topics that ``counts`` does not name, and wait until they are seen.
+
+    Returns:
+        Names of those created.
+
+    Raises:
+        ConfigError: The broker refuses one.
+        UnreachableError: It can't create them now.
+    """
+    missing = {name: wanted[name] for name in wanted if name not in counts}
+    if not missing:
+        return []
+    created = await _create(admin, missing, partitions, replication)
+    await await_facts(admin, dict.fromkeys(missing, partitions))
+    for name in created:
+        _log.info("created topic", extra={"topic": name, "partitions": partitions})
+    return created
+
+
+async def _create(
+    admin: AIOKafkaAdminClient,
+    wanted: Mapping[str, dict[str, str]],
+    partitions: int,
+    replication: int,
+) -> list[str]:
+    """Create topics; return those that were missing."""
+    response = await admin.create_topics(
+        [
+            NewTopic(name, partitions, replication, topic_configs=configs)
+            for name, configs in wanted.items()
+        ]
+    )
+    created = []
+    refused = []
+    for name, code, reason in response.topic_errors:  # aiokafka raises none of these
+        error = for_code(code)
+        if error is NoError:
+            created.append(name)
+        elif error in (NotControllerError, RequestTimedOutError):
+            msg = f"the broker could not create {name} now ({error.message}); try again"
+            raise UnreachableError(msg)
+        elif error is not TopicAlreadyExistsError:  # another worker was faster: just as well
+            refused.append(f"can't create {name}: {reason or error.message}")
+    if refused:
+        raise ConfigError("\n".join(refused))
+    return created
+
+
+async def await_facts(
+    admin: AIOKafkaAdminClient, counts: Mapping[str, int]
+) -> dict[str, TopicFacts]:
+    """Describe topics just created; brokers learn of them one after the other."""
+    async with asyncio.timeout(_VISIBLE_WITHIN_S):
+        # Nothing but asking again tells.
+        while len(facts := await describe(admin, counts)) < len(counts):  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    return facts
+
+
+async def describe(admin: AIOKafkaAdminClient, counts: Mapping[str, int]) -> dict[str, TopicFacts]:
+    """Return the facts of topics, named with their partitions, that are there.
+
+    Raises:
+        ConfigError: The broker does not tell.
+    """
+    if not counts:
+        return {}
+    keys = dict.fromkeys(("cleanup.policy", "max.message.bytes", "retention.ms"))
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, keys) for name in counts]
+    facts = {}
+    for response in await admin.describe_configs(resources):
+        for code, reason, _, name, entries in response.resources:
+            if for_code(code) is UnknownTopicOrPartitionError:
+                continue  # deleted since it was listed
+            if code:
+                msg = f"can't read the configuration of {name}: {reason or for_code(code).message}"
+                raise ConfigError(msg)
+            values = {key: value for key, value, *_ in entries}
+            facts[name] = TopicFacts(
+                partition_count=counts[name],
+                cleanup_policies=frozenset(values["cleanup.policy"].split(",")),
+                max_message_bytes=int(values["max.message.bytes"]),
+                retention_ms=int(values["retention.ms"]),
+            )
+    return facts
