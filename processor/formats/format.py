@@ -19,13 +19,16 @@ class SessionRecord(NamedTuple):
     """One record to be: which session it belongs to, its bytes, its headers.
 
     Attributes:
-        session: Non-empty, and UTF-8 can be made of it.
+        session: Non-empty, and UTF-8 can be made of it. None for an entry that names no session
+            beside others in the same value that do, where ``FormatOptions`` has none either:
+            whoever reads sets it aside, as they would a value for which ``read`` raises
+            ``NoSessionError``.
         value: For a line of a transcript the line, to the byte.
         headers: ``event-time`` (RFC 3339, as the source wrote it or in UTC) where the source tells
             one, and whatever ``FormatOptions.header_fields`` asked for.
     """
 
-    session: str
+    session: str | None
     value: bytes
     headers: Headers = ()
 
