@@ -79,6 +79,9 @@ def session_options(verb: Callable[Concatenate[SessionRule, P], R]) -> Callable[
         if name is not None and field is not None:
             msg = "--session and --session-field exclude each other"
             raise click.UsageError(msg)
+        if name is not None and not _is_session(name):
+            msg = f"--session {name!a} is empty, or can't be written as UTF-8"
+            raise click.UsageError(msg)
         return verb(SessionRule(name, field), *args, **kwargs)
 
     command: Callable[P, R] = click.option(
@@ -91,6 +94,13 @@ def session_options(verb: Callable[Concatenate[SessionRule, P], R]) -> Callable[
         metavar="NAME",
         help="Session of all lines.  [default: the file's name without extension]",
     )(command)
+
+
+def _is_session(name: str) -> bool:
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def output_option(verb: Callable[P, R]) -> Callable[P, R]:

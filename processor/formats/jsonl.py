@@ -1,5 +1,6 @@
-"""Any lines: each is a record, of the session that its stream has."""
+"""Any lines: each is a record, of the session that it holds where told, or that its stream has."""
 
+import json
 from collections.abc import Sequence
 
 from processor.core.errors import NoSessionError
@@ -10,7 +11,7 @@ class JsonLines:
     """Reads any lines.
 
     Args:
-        options: Name the session.
+        options: Say where a line holds its session, or name one.
         memory: Not used.
     """
 
@@ -19,10 +20,23 @@ class JsonLines:
 
     def read(self, value: bytes) -> Sequence[SessionRecord]:
         """Return the line as a record."""
-        if not self._options.session:
-            message = "the line names no session, and its stream has none"
+        found = (_session_at(path, value) for path in self._options.session_fields)
+        session = next((it for it in found if it is not None), None) or self._options.session
+        if not session:
+            fields = " or ".join(map(repr, self._options.session_fields)) or "any place"
+            message = f"no session at {fields}; give every line one, or name one for the stream"
             raise NoSessionError(message)
-        return (SessionRecord(self._options.session, value),)
+        return (SessionRecord(session, value),)
+
+
+def _session_at(path: str, value: bytes) -> str | None:
+    try:
+        held = json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    for key in path.split("."):
+        held = held.get(key) if isinstance(held, dict) else None
+    return str(held) if isinstance(held, str | int) and not isinstance(held, bool) else None
 
 
 def is_anything(first_values: Sequence[bytes]) -> bool:
