@@ -79,7 +79,7 @@ class Follower:
         """Return the next lines of the file whose turn it is; ``None`` when there are no more."""
         while self._queue:
             file = self._queue.popleft()
-            if file.waits_for is not None and file.waits_for in self._queued:
+            if not self._queued.isdisjoint(file.waits_for):
                 self._queue.append(file)
                 continue
             lines = self._read(file, max_bytes)
@@ -159,15 +159,15 @@ class Follower:
     ) -> dict[Found, FollowedFile]:
         """Return the files that those are whose identities tell nothing."""
         names = {it.path for it in newcomers}
-        former = [file for file in self._files if file.path in names]
+        former = [file for file in self._files if not names.isdisjoint((file.path, file.home))]
         files = {}
         for it in newcomers:
-            had_its_name = [file for file in former if file.path == it.path]
-            gone = (file for file in had_its_name if file not in alive)
-            file = next((file for file in gone if self._holds(file, it)), None)
+            had_its_name = [file for file in former if it.path in (file.path, file.home)]
+            gone = (each for each in had_its_name if each.path == it.path and each not in alive)
+            file = next((each for each in gone if self._holds(each, it)), None)
             if file is None:
                 file = FollowedFile(it)
-                file.waits_for = next((each for each in had_its_name if each in alive), None)
+                file.waits_for = tuple(each for each in had_its_name if each in alive)
                 self._files.append(file)
             files[it] = file
         return files

@@ -51,7 +51,7 @@ class FollowedFile:
         memory: What a format remembers; likewise.
         home: The name under which its first line was taken.
         stop_before: Number of the line that must not be taken, nor any after it.
-        waits_for: The file that had this one's name before, and comes first.
+        waits_for: Those that had this one's name before, and come first.
     """
 
     def __init__(self, found: Found, key: bytes | None = None) -> None:
@@ -60,7 +60,7 @@ class FollowedFile:
         self.identity = found.identity
         self.stamp: Stamp | None = None
         self.stop_before: int | None = None
-        self.waits_for: FollowedFile | None = None
+        self.waits_for: tuple[FollowedFile, ...] = ()
         self.missed_count = 0
         self._begin()
 

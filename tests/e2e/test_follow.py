@@ -9,6 +9,7 @@ from collections import defaultdict
 import pytest
 
 from tests.e2e.log_reading import read_log
+from tests.e2e.workers import deployments
 from tests.unit.sources.following import append
 
 PARTITIONS = 3
@@ -103,6 +104,21 @@ def test_each_line_is_sent_once_and_in_order_whatever_is_killed(app, talks):
     wait_until_sent(app, sum(map(len, writers.lines.values())))
     assert follower.terminate() == 0
     assert sent(app) == {name: lines for name, lines in writers.lines.items() if lines}
+
+
+def test_broker_that_is_killed_and_comes_back_has_each_line_once(own_jvm_broker, talks, tmp_path):
+    with deployments(own_jvm_broker, tmp_path) as deploy:
+        app = deploy(partitions=PARTITIONS)
+        writers = Writers(talks, 5)
+        follower = start(app, talks)
+        writers.write_for(0.7)
+        own_jvm_broker.kill()
+        writers.write_for(0.7)
+        own_jvm_broker.start()
+        writers.finish()
+        wait_until_sent(app, sum(map(len, writers.lines.values())))
+        assert follower.terminate() == 0
+        assert sent(app) == {name: lines for name, lines in writers.lines.items() if lines}
 
 
 def test_older_of_two_followers_with_a_name_stops_and_the_newer_goes_on(app, talks):

@@ -1,5 +1,6 @@
 """Every way in which a file grows, moves, is cut or replaced: each line comes once, in order."""
 
+import json
 import logging
 import os
 
@@ -84,6 +85,22 @@ def test_torn_line_that_is_cut_off_and_written_anew_comes_once(desk, file):
     assert desk.follow() == [("a.jsonl", b"2"), ("a.jsonl", b"y" * 5 * TURN_BYTES)]
 
 
+def test_long_line_that_is_cut_while_it_is_read_does_not_come(desk, file, monkeypatch):
+    file.write_bytes(b"1\n" + b"x" * 3 * TURN_BYTES + b"\n")
+    real = os.pread
+
+    def cutting(descriptor, count, offset):
+        if count > TURN_BYTES:
+            os.truncate(file, 100)
+        return real(descriptor, count, offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", cutting)
+        assert desk.follow() == [("a.jsonl", b"1")]
+    append(file, b"y\n")
+    assert desk.follow() == [("a.jsonl", b"x" * 98 + b"y")]
+
+
 def test_what_was_not_committed_comes_again_after_a_crash(desk, file):
     file.write_bytes(b"1\n2\n")
     desk.follow()
@@ -123,6 +140,18 @@ def test_rotated_file_is_finished_before_the_new_one_of_its_name(
     assert desk.follow() == expected
     append(folder / rotated, b" no more\n")
     assert desk.follow() == [("a.jsonl", b"torn no more")]
+
+
+def test_rotated_file_comes_first_also_after_a_restart_half_way(desk, file, folder):
+    file.write_bytes(b"1\n")
+    desk.follow()
+    append(file, b"old\n" * TURN_BYTES)
+    file.rename(folder / "a.1.jsonl")
+    file.write_bytes(b"new\n" * TURN_BYTES)
+    desk.follow(turns=1)
+    desk.restart()
+    desk.follow()
+    assert [it for _, it in desk.committed[1:]] == [b"old"] * TURN_BYTES + [b"new"] * TURN_BYTES
 
 
 def test_file_rotated_again_and_again_is_still_known(desk, file, folder):
@@ -211,6 +240,40 @@ def test_file_replaced_by_itself_and_more_goes_on(desk, file, folder):
     desk.restart()
     append(folder / "b.jsonl", b"4\n")
     assert desk.follow() == [("a.jsonl", b"4")]
+
+
+def test_replacement_of_the_same_size_and_time_is_read(desk, file, folder):
+    file.write_bytes(b"half")
+    os.utime(file, ns=(1, 1))
+    assert desk.follow() == []
+    (folder / "new").write_bytes(b"new\n")
+    os.utime(folder / "new", ns=(1, 1))
+    (folder / "new").replace(file)
+    assert desk.follow() == [("a.jsonl", b"new")]
+
+
+def test_new_inode_is_remembered_although_no_line_came(desk, file, folder):
+    file.write_bytes(b"1\n2\n")
+    desk.follow()
+    (folder / "new").write_bytes(b"1\n2\n")
+    (folder / "new").replace(file)
+    desk.follow()
+    desk.restart()
+    file.rename(folder / "b.jsonl")
+    assert desk.follow() == []
+
+
+def test_inode_given_away_while_the_name_got_another_is_told_apart(desk, file, folder):
+    """Replaced by itself and more, and the old inode went to a new file, all between two looks."""
+    file.write_bytes(b"1\n")
+    desk.follow()
+    append(file, b"2\n")
+    (folder / "b.jsonl").write_bytes(b"other\n")
+    [(key, entry)] = desk.entries.items()
+    held = json.loads(entry) | {"inode": (folder / "b.jsonl").stat().st_ino}
+    desk.entries[key] = json.dumps(held).encode()
+    desk.restart()
+    assert desk.follow() == [("a.jsonl", b"2"), ("b.jsonl", b"other")]
 
 
 def test_inode_given_to_another_file_does_not_make_it_the_same(desk, folder):
@@ -310,9 +373,11 @@ def _refuse(path, *_):
 
 def test_file_renamed_between_look_and_read_is_not_read_as_the_new_one(desk, file, folder):
     file.write_bytes(b"old\n")
+    os.utime(file, ns=(1, 1))
     desk.follower.look()
     file.rename(folder / "b.jsonl")
     file.write_bytes(b"new\n")
+    os.utime(file, ns=(1, 1))
     assert desk.follower.take(TURN_BYTES) is None
     assert sorted(desk.follow()) == [("a.jsonl", b"new"), ("b.jsonl", b"old")]
 
