@@ -2,24 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, cast
+from typing import BinaryIO, cast
 
 import click
 
 from processor.cli.options import format_option, session_options, settings_options
-from processor.cli.reading import STDIN, Choice, split_first
-from processor.core.errors import NoSessionError, RecordError
+from processor.cli.reading import STDIN, Choice, SessionRule, split_first
+from processor.core.errors import RecordError
 from processor.core.policy import ChunkPolicy
 from processor.core.records import Record
 from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter, count_tokens, counter_named
-from processor.formats import ANY_LINES, format_named
-from processor.formats.format import Format
+from processor.formats import ANY_LINES
 from processor.settings import Settings
-from processor.sources.jsonl import SessionRule, read_lines
+from processor.sources.jsonl import read_lines
 from processor.wire import ChunkEncoder, read_value
-
-NAMELESS: Final = "an entry names no session; use --session NAME"
 
 
 @click.command()
@@ -50,35 +47,27 @@ def chunk(settings: Settings, rule: SessionRule, file: str, format_name: str | N
         if file == STDIN and name == ANY_LINES and rule == SessionRule():
             msg = "standard input has no name: use --session NAME or --session-field PATH"
             raise click.UsageError(msg)
-        reader = format_named(name, choice.options_for(file), {})
-        for line in chunk_lines(lines, file, reader, policy, counter):
+        records = records_of(lines, file, choice, name)
+        for line in chunk_records(records, file, policy, counter):
             output.write(line + b"\n")
             # A reader of a pipe wants a chunk when it closes.
             output.flush()
 
 
-def chunk_lines(
-    lines: Iterable[tuple[int, bytes]],
-    file: str,
-    reader: Format,
-    policy: ChunkPolicy,
-    counter: TokenCounter,
+def chunk_records(
+    records: Iterable[tuple[str, bytes]], file: str, policy: ChunkPolicy, counter: TokenCounter
 ) -> Iterator[bytes]:
-    """Yield the encoded chunks of numbered lines; only open chunks are in memory.
+    """Yield the encoded chunks of records; only open chunks are in memory.
 
     Args:
-        lines: Numbers from 0, and lines without their line feed.
+        records: Session and bytes of each.
         file: Where they come from; its name stands for the topic.
-        reader: Makes records of the lines.
         policy: When a chunk closes.
-        counter: Counts the tokens of each line.
-
-    Raises:
-        RecordError: A line has no session; the chunks before it are out.
+        counter: Counts the tokens of each.
     """
     encoder = ChunkEncoder(policy, counter.name, Path(file).name, 0)
     sessions = PartitionSessions(policy)
-    for offset, (session, value) in enumerate(_records(lines, file, reader)):
+    for offset, (session, value) in enumerate(records):
         text, carried, size = read_value(value)
         (tokens,) = count_tokens(counter, [text], policy.max_tokens)
         record = Record(session, value, tokens, offset, None, size, carried)
@@ -88,14 +77,18 @@ def chunk_lines(
         yield encoder.encode(closed)
 
 
-def _records(
-    lines: Iterable[tuple[int, bytes]], file: str, reader: Format
+def records_of(
+    lines: Iterable[tuple[int, bytes]], file: str, choice: Choice, format_name: str
 ) -> Iterator[tuple[str, bytes]]:
+    """Yield session and bytes of each record of numbered lines.
+
+    Raises:
+        RecordError: A line has no session.
+    """
+    reader = choice.reader(format_name, file, {})
     for number, line in lines:
         try:
-            for session, value, _ in reader.read(line):
-                if session is None:
-                    raise NoSessionError(NAMELESS)
+            for session, value, _ in choice.read(reader, line):
                 yield session, value
         except RecordError as error:
             msg = f"{file}:{number + 1}: {error}"

@@ -8,11 +8,11 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args
 
 import click
 
+from processor.cli.reading import SessionRule
 from processor.formats import FORMATS
 from processor.ops.logging import configure_logging
 from processor.settings import Settings, env_name, flag_names, require_app_id
 from processor.settings_loading import load_settings
-from processor.sources.jsonl import SessionRule
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -81,6 +81,9 @@ def session_options(verb: Callable[Concatenate[SessionRule, P], R]) -> Callable[
         if name is not None and field is not None:
             msg = "--session and --session-field exclude each other"
             raise click.UsageError(msg)
+        if name is not None and not _is_session(name):
+            msg = f"--session {name!a} is empty, or can't be written as UTF-8"
+            raise click.UsageError(msg)
         return verb(SessionRule(name, field), *args, **kwargs)
 
     command: Callable[P, R] = click.option(
@@ -91,8 +94,7 @@ def session_options(verb: Callable[Concatenate[SessionRule, P], R]) -> Callable[
     return click.option(
         "--session",
         metavar="NAME",
-        help="Session of all lines; with --format, of those that name none."
-        "  [default: the file's name without extension]",
+        help="Session of all lines.  [default: what the format tells, else the file's name]",
     )(command)
 
 
@@ -104,6 +106,13 @@ def format_option(verb: Callable[P, R]) -> Callable[P, R]:
         type=click.Choice(list(FORMATS)),
         help="What the lines are read as.  [default: what the first ones are like]",
     )(verb)
+
+
+def _is_session(name: str) -> bool:
+    try:
+        return bool(name.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def output_option(verb: Callable[P, R]) -> Callable[P, R]:

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from processor.cli.chunk import chunk, chunk_lines
+from processor.cli.chunk import chunk, chunk_records, records_of
+from processor.cli.reading import Choice, SessionRule
 from processor.core.digest import next_digest
 from processor.core.errors import NoSessionError
 from processor.core.policy import ChunkPolicy
 from processor.counters import CharsOverFour
-from processor.formats import format_named
-from processor.formats.format import FormatOptions
 from processor.sources.jsonl import read_lines
 from processor.wire import decode_chunk
 from tests.builders import WordCounter
@@ -49,15 +48,16 @@ ODD_LINES = {
 }
 
 
-def any_lines(session="s", field=None):
-    fields = () if field is None else (field,)
-    return format_named("jsonl", FormatOptions(session, fields), {})
+def cut(lines, file="some/talk.jsonl", *, rule=None, max_tokens=5000, counter=None):
+    choice = Choice(rule or SessionRule(name="s"), "jsonl", is_session_required=True)
+    records = records_of(lines, file, choice, "jsonl")
+    policy = ChunkPolicy(max_tokens=max_tokens)
+    return chunk_records(records, file, policy, counter or CharsOverFour())
 
 
-def chunked(data, *, field=None, max_tokens=5000, counter=None):
-    lines = read_lines(io.BytesIO(data))
-    policy, reader = ChunkPolicy(max_tokens=max_tokens), any_lines(field=field)
-    return list(chunk_lines(lines, "some/talk.jsonl", reader, policy, counter or CharsOverFour()))
+def chunked(data, *, field=None, **arguments):
+    rule = SessionRule(name="s") if field is None else SessionRule(field=field)
+    return list(cut(read_lines(io.BytesIO(data)), rule=rule, **arguments))
 
 
 def joined(encoded):
@@ -164,8 +164,7 @@ def test_endless_file_is_chunked_with_one_open_chunk_in_memory():
             held.append(number)
             yield number, b"one two"
 
-    policy = ChunkPolicy(max_tokens=10)
-    endless = chunk_lines(lines(), "-", any_lines(), policy, WordCounter())
+    endless = cut(lines(), max_tokens=10, counter=WordCounter())
     for t, line in enumerate(itertools.islice(endless, 1000), 1):
         assert decode_chunk(line).t == t
         assert len(held) == 5 * t + 1
@@ -173,9 +172,7 @@ def test_endless_file_is_chunked_with_one_open_chunk_in_memory():
 
 def test_line_without_a_session_is_named_and_chunks_before_it_are_out():
     lines = read_lines(io.BytesIO(b'{"s":"a"}\n{"s":"a"}\n{"t":"a"}\n'))
-    found = chunk_lines(
-        lines, "talk.jsonl", any_lines(None, "s"), ChunkPolicy(max_tokens=3), CharsOverFour()
-    )
+    found = cut(lines, "talk.jsonl", rule=SessionRule(field="s"), max_tokens=3)
     assert decode_chunk(next(found)).t == 1
     with pytest.raises(NoSessionError, match=r"^talk\.jsonl:3: no session at 's'"):
         next(found)

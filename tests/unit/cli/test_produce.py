@@ -10,10 +10,13 @@ from aiokafka.errors import (
 )
 from click.testing import CliRunner
 
-from processor.cli import produce as module
-from processor.cli.produce import Sender, Summary, produce, send_files
+from processor.cli import sending as module
+from processor.cli.produce import produce, transcripts_at
+from processor.cli.reading import Choice, SessionRule
+from processor.cli.sending import Sender, Summary, send_files
 from processor.core.errors import NoSessionError, UnreachableError
-from processor.sources.jsonl import SessionRule
+from processor.formats.format import SessionRecord
+from tests.unit.cli.knowing import know
 
 LIMIT = 100
 IN_FLIGHT = 4
@@ -24,14 +27,16 @@ class VecProducer:
 
     def __init__(self, failure=None):
         self.sent = []
+        self.headers = []
         self.delivered = []
         self.most_pending = 0
         self._failure = failure
 
-    async def send(self, topic, *, value, key):
+    async def send(self, topic, *, value, key, headers):
         if len(value or b"") > LIMIT:
             raise MessageSizeTooLargeError
         message = (topic, key, value)
+        self.headers.append(headers)
         self.sent.append(message)
         self.most_pending = max(self.most_pending, len(self.sent) - len(self.delivered))
         return self._deliver(message)
@@ -48,10 +53,10 @@ def few_in_flight(monkeypatch):
 
 
 def send(producer, *files, name=None, field=None, end=False, advance=lambda _: None):
-    rule = SessionRule(name, field)
+    choice = Choice(SessionRule(name, field), is_session_required=True)
     sender = Sender(producer, "records")
     names = tuple(str(file) for file in files)
-    return asyncio.run(send_files(sender, names, rule, advance=advance, end=end))
+    return asyncio.run(send_files(sender, names, choice, advance=advance, end=end))
 
 
 @pytest.fixture
@@ -159,6 +164,46 @@ def test_progress_adds_up_to_the_size_of_the_files(file):
     steps = deque()
     send(VecProducer(), file, advance=steps.append)
     assert sum(steps) == file.stat().st_size
+
+
+def test_format_is_told_by_the_first_lines_and_gives_sessions_and_headers(tmp_path, monkeypatch):
+    class Told:
+        def __init__(self, options, _):
+            self._session = options.session
+
+        def read(self, value):
+            return [SessionRecord(f"told-{self._session}", value, (("event-time", b"now"),))]
+
+    know(monkeypatch, Told, lambda lines: b"told" in lines)
+    told, other = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
+    told.write_bytes(b"\ntold\n")
+    other.write_bytes(b"some\nother\n")
+    producer = VecProducer()
+    send(producer, told, other)
+    assert [key for _, key, _ in producer.delivered] == [b"told-1"] * 2 + [b"2"] * 2
+    assert producer.headers == [(("event-time", b"now"),)] * 2 + [()] * 2
+
+
+def test_folder_stands_for_the_transcripts_below_it_in_order(tmp_path):
+    (tmp_path / "b" / "c").mkdir(parents=True)
+    for name in ("b/c/2.jsonl", "b/1.jsonl", "a.jsonl", "no.txt"):
+        (tmp_path / name).write_bytes(b"x\n")
+    expected = [str(tmp_path / it) for it in ("a.jsonl", "b/1.jsonl", "b/c/2.jsonl")]
+    assert list(transcripts_at(str(tmp_path))) == expected
+
+
+def test_folder_without_transcripts_is_told(tmp_path):
+    (tmp_path / "no.txt").write_bytes(b"x\n")
+    result = CliRunner().invoke(produce, [str(tmp_path)])
+    assert result.exit_code == 1
+    assert "no *.jsonl in this folder" in result.stderr
+
+
+@pytest.mark.parametrize("session", ["", "\udcff"])
+def test_session_that_can_not_be_a_key_is_refused(session):
+    result = CliRunner().invoke(produce, ["-", "--session", session])
+    assert result.exit_code == 2
+    assert "--session" in result.stderr
 
 
 def test_standard_input_needs_a_session():

@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from processor.core.errors import NoSessionError, SessionKeyError
-from processor.sources.jsonl import SessionRule, read_lines, read_lines_aside, session_of
+from processor.sources.jsonl import read_lines, read_lines_aside
 
 
 @pytest.mark.parametrize(
@@ -81,69 +80,3 @@ def test_fault_of_a_stream_read_aside_reaches_the_caller():
 
     with pytest.raises(OSError, match="disk gone"):
         asyncio.run(read())
-
-
-@pytest.mark.parametrize(
-    ("line", "path", "session"),
-    [
-        (b'{"s":"a"}', "s", "a"),
-        (b'{"m":{"s":{"id":"a b"}},"s":"x"}', "m.s.id", "a b"),
-        (b'{"s":17}', "s", "17"),
-        ('{"s":"\u2028é"}'.encode(), "s", "\u2028é"),
-        (b' {"s":"a"}\r', "s", "a"),
-    ],
-)
-def test_session_is_what_stands_at_the_path(line, path, session):
-    assert session_of(line, path, "f:1") == session
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"not json",
-        b"\xff",
-        b"[1]",
-        b"3",
-        b'{"t":"a"}',
-        b'{"s":""}',
-        b'{"s":null}',
-        b'{"s":true}',
-        b'{"s":1.5}',
-        b'{"s":["a"]}',
-        b'{"s":{"s":"a"}}',
-        b"[" * 100_000,
-    ],
-)
-def test_line_without_a_session_is_named(line):
-    with pytest.raises(NoSessionError, match=r"^talk\.jsonl:12: "):
-        session_of(line, "s", "talk.jsonl:12")
-
-
-def test_path_through_a_value_that_is_no_object_leads_nowhere():
-    with pytest.raises(NoSessionError):
-        session_of(b'{"s":"a"}', "s.t", "f:1")
-
-
-def test_lone_surrogate_is_no_session():
-    with pytest.raises(SessionKeyError, match=r"^f:1: "):
-        session_of(b'{"s":"\\ud83d"}', "s", "f:1")
-
-
-def test_rule_takes_the_name_then_the_field_then_the_file():
-    line = b'{"s":"field"}'
-    assert SessionRule().session_for(line, "a/b/talk.one.jsonl", 0) == "talk.one"
-    assert SessionRule(name="name").session_for(line, "talk.jsonl", 0) == "name"
-    assert SessionRule(field="s").session_for(line, "talk.jsonl", 0) == "field"
-
-
-def test_rule_counts_lines_as_editors_do():
-    with pytest.raises(NoSessionError, match=r"^talk\.jsonl:1: "):
-        SessionRule(field="s").session_for(b"{}", "talk.jsonl", 0)
-
-
-def test_empty_name_and_a_name_that_is_not_utf8_are_refused():
-    with pytest.raises(NoSessionError):
-        SessionRule(name="").session_for(b"", "f", 0)
-    with pytest.raises(SessionKeyError):
-        SessionRule().session_for(b"", os.fsdecode(b"\xff.jsonl"), 0)

@@ -1,0 +1,14 @@
+"""A transcript format for one test alone."""
+
+from processor.cli import reading
+from processor.formats import format_named
+
+
+def know(monkeypatch, made, is_like):
+    """Have a format beside the others, found by the first lines of a file."""
+
+    def named(name, options, memory):
+        return made(options, memory) if name == "told" else format_named(name, options, memory)
+
+    monkeypatch.setattr(reading, "format_named", named)
+    monkeypatch.setattr(reading, "detect_format", lambda it: "told" if is_like(it) else "jsonl")
