@@ -6,7 +6,7 @@ records in columns, and what is the same for a session is done once for its run.
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import accumulate, repeat
+from itertools import accumulate, compress, repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ from processor.counters import TokenCounter, count_tokens
 from processor.headers import chosen_headers, headers_json
 from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord
-from processor.wire import read_value
+from processor.wire import read_naming
 
 _LOG_APPEND_TIME: Final = 1
 #: Records whose texts are held at a time; the next ones find their memory in the cache.
@@ -59,10 +59,12 @@ class Stretch(NamedTuple):
     Attributes:
         runs: Of each session its records, sessions in the order of their first one here.
         sessionless: Records without a session and why, in order.
+        mismatched: Offsets and sessions of records that name another session than theirs.
     """
 
     runs: list[Run]
     sessionless: list[tuple[LogRecord, RecordError]]
+    mismatched: list[tuple[int, str]]
 
 
 def columns(records: Sequence[LogRecord], arrived_at_ms: int, before_ms: int) -> Columns:
@@ -117,6 +119,7 @@ def grouped(stretch: Columns, counter: TokenCounter, carry_headers: Sequence[str
     """
     sessions, errors = _sessions(stretch.keys)
     read = _read([value or b"" for value in stretch.values], counter)
+    named = list(map(sessions.get, stretch.keys))
     headers: Iterable[Headers] = repeat((), len(stretch.records))
     sizes = read.sizes
     if carry_headers:
@@ -126,7 +129,7 @@ def grouped(stretch: Columns, counter: TokenCounter, carry_headers: Sequence[str
         map(
             _new_record,
             zip(
-                map(sessions.get, stretch.keys),
+                named,
                 stretch.values,
                 read.token_counts,
                 stretch.offsets,
@@ -159,7 +162,23 @@ def grouped(stretch: Columns, counter: TokenCounter, carry_headers: Sequence[str
             )
         )
     sessionless.sort(key=itemgetter(0))
-    return Stretch(runs, [(stretch.records[index], error) for index, error in sessionless])
+    aside = [(stretch.records[index], error) for index, error in sessionless]
+    return Stretch(runs, aside, _mismatched(stretch, named, read.named))
+
+
+def _mismatched(
+    stretch: Columns, expected: Sequence[str | None], named: Sequence[str]
+) -> list[tuple[int, str]]:
+    """Return offset and session of records that name a session, but nowhere their own."""
+    # In C as far as no session is named.
+    differing = [it for it in compress(range(len(named)), named) if named[it] != expected[it]]
+    # A sub-agent's line may name its parent first; its own name elsewhere will do.
+    return [
+        (stretch.offsets[it], session)
+        for it in differing
+        if (session := expected[it])
+        and (stretch.keys[it] or b"") not in (stretch.values[it] or b"")
+    ]
 
 
 def _sessions(
@@ -180,14 +199,17 @@ class _Read(NamedTuple):
     token_counts: list[int]
     carried: list[Carried]
     sizes: list[int]
+    named: list[str]
 
 
 def _read(values: Sequence[bytes], counter: TokenCounter) -> _Read:
     """Look at each value; its text lives no longer than its block."""
-    done = _Read([], [], [])
+    done = _Read([], [], [], [])
     for start in range(0, len(values), _BLOCK):
-        texts, carried, sizes = zip(*map(read_value, values[start : start + _BLOCK]), strict=True)
+        block = values[start : start + _BLOCK]
+        texts, carried, sizes, named = zip(*map(read_naming, block), strict=True)
         done.token_counts.extend(count_tokens(counter, texts))
         done.carried.extend(carried)
         done.sizes.extend(sizes)
+        done.named.extend(named)
     return done

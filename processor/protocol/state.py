@@ -8,6 +8,8 @@ their chunks closed and the mark is read in the same breath, so what is durable 
 replay starts always fit, however far the next batches have moved on while the commit is under way.
 """
 
+import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
@@ -28,6 +30,7 @@ from processor.wire import ChunkEncoder, WirePolicy
 
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
+log: Final = logging.getLogger(__name__)
 _carried: Final = attrgetter("carried")
 
 
@@ -93,6 +96,7 @@ class PartitionState:
         self._encoder = ChunkEncoder(config.policy, config.counter.name, config.topic, partition)
         self._fingerprint = entry.fingerprint
         self._stage = Stage()
+        self._has_told_mismatch = False
         self._taken_at_ms: int | None = None
         self._taken_seen = entry.seen
         self.sessions = sessions
@@ -220,7 +224,7 @@ class PartitionState:
             self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
 
     def _feed_stretch(self, stretch: Columns) -> None:
-        runs, sessionless = grouped(
+        runs, sessionless, mismatched = grouped(
             stretch, self._config.counter, self._config.policy.carry_headers
         )
         read = chain.from_iterable(run.records for run in runs)
@@ -228,6 +232,8 @@ class PartitionState:
         self._stage.carried.update(map(_carried, new))
         for record, error in sessionless:
             self._set_aside(record, error)
+        if mismatched:
+            self._count_mismatches([it for it in mismatched if it[0] >= self.seen])
         for chunk in self.sessions.feed(runs, stretch.times_ms[-1]):
             self._stage_chunk(chunk)
 
@@ -251,6 +257,22 @@ class PartitionState:
         self.counts.dead_letters += 1
         message = dead_letter(record, self._config.topic, self._partition, error)
         self._stage.add_dead_letter(message, error.reason)
+
+    def _count_mismatches(self, found: Sequence[tuple[int, str]]) -> None:
+        """Count records whose key is not the session that they name, and tell of the first."""
+        if not found:
+            return
+        self._stage.tally["processor_session_mismatches_total", ()] += len(found)
+        if not self._has_told_mismatch:
+            self._has_told_mismatch = True
+            log.warning(
+                "a record names another session than its key and stays with its key; is the "
+                "producer's key right? More of them are only counted",
+                extra={
+                    "record": f"{self._config.topic}[{self._partition}]@{found[0][0]}",
+                    "session": found[0][1],
+                },
+            )
 
     def _stage_chunk(self, chunk: Chunk) -> None:
         self.counts.chunked += len(chunk.records)

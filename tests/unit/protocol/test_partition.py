@@ -242,6 +242,36 @@ def test_headers_that_the_policy_names_are_carried_also_through_a_checkpoint():
     play(story)
 
 
+def test_records_that_name_another_session_are_counted_once_and_stay_with_their_key(caplog):
+    async def story():
+        it = Story()
+        await it.open()
+        lines = [
+            (b"s1", b'{"sessionId":"s1"}'),
+            (b"s1", b'{"sessionId":"s2"}'),
+            (b"s1", b'{"session_id":"s3"}'),
+            (b"s1", b'{"agentId":"s1","sessionId":"s2"}'),
+            (b"s1", b'{"payload":{"sessionId":"s2"}}'),
+            (None, b'{"sessionId":"s2"}'),
+            (b"s1", b'{"sessionId":"s4"}'),
+        ]
+        log = [raw(number, 1, key=key) for number, (key, _) in enumerate(lines)]
+        for message, (_, value) in zip(log, lines, strict=True):
+            message.value = value
+        it.feed(*log[:6])
+        await it.partition.commit()
+        await it.partition.close()
+        await it.open()
+        it.feed(*log[it.partition.state.position :], first=it.partition.state.position)
+        await it.partition.commit()
+        assert it.metrics.counts["processor_session_mismatches_total",] == 3
+        assert {chunk["session"] for chunk in it.chunks} == {"s1"}
+
+    play(story)
+    told = [(it.record, it.session) for it in caplog.records if "another session" in it.message]
+    assert told == [("records[0]@1", "s1"), ("records[0]@6", "s1")]
+
+
 def test_a_held_partition_goes_on_where_it_was_without_a_fence():
     async def story():
         it = Story()
