@@ -12,6 +12,7 @@ import msgspec
 from processor.core.errors import ChangelogError
 from processor.core.records import Carried, Headers, Record
 from processor.core.session_state import SessionState
+from processor.protocol.dead_letter_limit import DeadLetterMeter
 
 PARTITION_KEY: Final = b""
 #: The version of an entry that an older processor would misread: one of its open records has
@@ -67,6 +68,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
         fingerprint: Offset and timestamp of the last record processed, to know the log again.
         counts: See ``Counts``.
         topic: The records topic; empty where an older version wrote the entry.
+        meter: Dead letters among the last records.
     """
 
     low: int
@@ -77,6 +79,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: tuple[int, int] | None
     counts: Counts
     topic: str = ""
+    meter: DeadLetterMeter = DeadLetterMeter()
 
 
 def encode_session(state: SessionState) -> bytes:

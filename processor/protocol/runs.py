@@ -4,7 +4,8 @@ Half of the worker's CPU is spent here and in what this calls, so it goes throug
 records in columns, and what is the same for a session is done once for its run.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, compress, repeat
 from operator import itemgetter
@@ -53,6 +54,13 @@ class Columns(NamedTuple):
         )
 
 
+class Keys(NamedTuple):
+    """The session that each key names, or why it names none."""
+
+    sessions: Mapping[bytes | None, str | None]
+    errors: Mapping[bytes | None, RecordError]
+
+
 class Stretch(NamedTuple):
     """Records without an end of session among them, grouped.
 
@@ -65,6 +73,18 @@ class Stretch(NamedTuple):
     runs: list[Run]
     sessionless: list[tuple[LogRecord, RecordError]]
     mismatched: list[tuple[int, str]]
+
+
+def keys_of(keys: Iterable[bytes | None]) -> Keys:
+    """Return what each key names."""
+    sessions: dict[bytes | None, str | None] = dict.fromkeys(keys)
+    errors: dict[bytes | None, RecordError] = {}
+    for key in sessions:
+        try:
+            sessions[key] = session_of(key)
+        except RecordError as error:
+            errors[key] = error
+    return Keys(sessions, errors)
 
 
 def columns(records: Sequence[LogRecord], arrived_at_ms: int, before_ms: int) -> Columns:
@@ -109,15 +129,18 @@ def log_times_ms(
     return list(accumulate(timestamps_ms, max, initial=before_ms))
 
 
-def grouped(stretch: Columns, counter: TokenCounter, carry_headers: Sequence[str] = ()) -> Stretch:
+def grouped(
+    stretch: Columns, keys: Keys, counter: TokenCounter, carry_headers: Sequence[str] = ()
+) -> Stretch:
     """Return the records of ``stretch`` by session, tokens counted and bytes looked at.
 
     Args:
         stretch: Part of the log without an end of session.
+        keys: What its keys name, and maybe others.
         counter: Counts the tokens.
         carry_headers: Names of the headers that go along.
     """
-    sessions, errors = _sessions(stretch.keys)
+    sessions, errors = keys
     read = _read([value or b"" for value in stretch.values], counter)
     named = list(map(sessions.get, stretch.keys))
     headers: Iterable[Headers] = repeat((), len(stretch.records))
@@ -141,15 +164,15 @@ def grouped(stretch: Columns, counter: TokenCounter, carry_headers: Sequence[str
             ),
         )
     )
-    indexes_of: dict[bytes | None, list[int]] = {key: [] for key in sessions}
+    indexes_of: defaultdict[bytes | None, list[int]] = defaultdict(list)
     for index, key in enumerate(stretch.keys):
         indexes_of[key].append(index)
     times_ms = stretch.times_ms
     at_ms = times_ms[1:]
     runs: list[Run] = []
     sessionless: list[tuple[int, RecordError]] = []
-    for key, session in sessions.items():
-        indexes = indexes_of[key]
+    for key, indexes in indexes_of.items():
+        session = sessions[key]
         if session is None:
             sessionless += [(index, errors[key]) for index in indexes]
             continue
@@ -179,20 +202,6 @@ def _mismatched(
         if (session := expected[it])
         and (stretch.keys[it] or b"") not in (stretch.values[it] or b"")
     ]
-
-
-def _sessions(
-    keys: Iterable[bytes | None],
-) -> tuple[dict[bytes | None, str | None], dict[bytes | None, RecordError]]:
-    """Return the session that each key names, and why those that name none don't."""
-    sessions: dict[bytes | None, str | None] = dict.fromkeys(keys)
-    errors: dict[bytes | None, RecordError] = {}
-    for key in sessions:
-        try:
-            sessions[key] = session_of(key)
-        except RecordError as error:
-            errors[key] = error
-    return sessions, errors
 
 
 class _Read(NamedTuple):

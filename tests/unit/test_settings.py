@@ -34,6 +34,8 @@ NAMES = {
     "PROCESSOR_MAX_CHUNK_BYTES": ("max_chunk_bytes", 8),
     "PROCESSOR_MAX_CHUNK_RECORDS": ("max_chunk_records", 9),
     "PROCESSOR_CARRY_HEADERS": ("carry_headers", "event-time, user-id"),
+    "PROCESSOR_MAX_DEAD_LETTER_RATIO": ("max_dead_letter_ratio", 0.5),
+    "PROCESSOR_MAX_CONSECUTIVE_DEAD_LETTERS": ("max_consecutive_dead_letters", 0),
     "PROCESSOR_CLOCK_GRACE_S": ("clock_grace_s", 0.0),
     "PROCESSOR_COMMIT_INTERVAL_S": ("commit_interval_s", 0.5),
     "PROCESSOR_COMPRESSION": ("compression", "lz4"),
