@@ -14,6 +14,7 @@ from processor.kafka.table import SessionTable
 from processor.kafka.topics import check_topics, create_topics
 from processor.metrics import Metrics, NoMetrics
 from processor.partitioned_app import PartitionedApp
+from processor.protocol.dead_letter_limit import DeadLetterLimit
 from processor.protocol.state import ChunkerConfig
 from processor.settings import Settings
 from processor.settings_loading import load_settings
@@ -70,6 +71,7 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_chunk_bytes=settings.max_chunk_bytes,
         max_chunk_records=settings.max_chunk_records,
         carry_headers=tuple(filter(None, map(str.strip, settings.carry_headers.split(",")))),
+        deduplicate_records=settings.deduplicate_records,
     )
     return ChunkerConfig(
         topic=settings.records_topic,
@@ -78,6 +80,9 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_replay_records=settings.max_replay_records,
         start_at_end=settings.auto_offset_reset == "latest",
         accept_policy_change=settings.accept_policy_change,
+        dead_letter_limit=DeadLetterLimit(
+            settings.max_dead_letter_ratio, settings.max_consecutive_dead_letters
+        ),
     )
 
 

@@ -24,6 +24,16 @@ SCHEMA_VERSION: Final = 1
 #: What the JSON around one record takes at most: its keys, and three numbers of up to 19 digits.
 RECORD_BYTES: Final = 112
 
+
+class _Naming(msgspec.Struct, gc=False):
+    """The names of a session that transcripts and APIs put beside their content."""
+
+    sessionId: str | None = None  # noqa: N815 - as Claude Code writes it
+    session_id: str | None = None
+    conversation_id: str | None = None
+
+
+_name_session: Final = msgspec.json.Decoder(_Naming).decode
 _validate: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _text: Final = msgspec.json.Encoder().encode
 _VALUE: Final = Carried.VALUE  # to look it up in its class takes 0.05 µs, for every record twice
@@ -34,18 +44,24 @@ _LF, _CR = b"\n\r"
 
 
 def read_value(value: bytes) -> tuple[str, Carried, int]:
+    """Return what has to be known of a record's bytes to chunk them: ``read_naming`` in part."""
+    return read_naming(value)[:3]
+
+
+def read_naming(value: bytes) -> tuple[str, Carried, int, str]:
     """Return what has to be known of a record's bytes; total on any.
 
     Returns:
         The text, for counting tokens (invalid UTF-8 is replaced in it); how a chunk carries the
-        value; and the bytes that it takes there at most, which depend on nothing but the value.
+        value; the bytes that it takes there at most, which depend on nothing but the value; and
+        the session that a JSON object names in a field of its own, empty where it names none.
     """
     # One function, for half of the chunker's calls are to it.
     try:
         text = value.decode()
     except UnicodeDecodeError:
         in_base64 = 4 * ((len(value) + 2) // 3) + 2
-        return value.decode("utf-8", "replace"), Carried.BASE64, RECORD_BYTES + in_base64
+        return value.decode("utf-8", "replace"), Carried.BASE64, RECORD_BYTES + in_base64, ""
     # msgspec does not judge outer white space, line breaks or depth.
     if (
         value
@@ -53,19 +69,29 @@ def read_value(value: bytes) -> tuple[str, Carried, int]:
         and value[-1] not in _WHITE
         and _LF not in value
         and _CR not in value
-        and _is_json(value)
     ):
-        return text, _VALUE, RECORD_BYTES + len(value)
-    return text, Carried.TEXT, RECORD_BYTES + len(_text(text))
+        try:
+            # To find the names on the way costs 0.15 µs, to look for them in the bytes 1.2.
+            found = _name_session(value)
+            named = found.sessionId or found.session_id or found.conversation_id or ""
+        except msgspec.ValidationError:
+            is_json, named = _is_json(value), ""
+        except (msgspec.DecodeError, RecursionError):
+            is_json, named = False, ""
+        else:
+            is_json = True
+        if is_json and is_shallow(value):
+            return text, _VALUE, RECORD_BYTES + len(value), named
+    return text, Carried.TEXT, RECORD_BYTES + len(_text(text)), ""
 
 
 def _is_json(value: bytes) -> bool:
-    """Tell whether ``value`` is strict JSON, nested no deeper than parsers go."""
+    """Tell whether ``value`` is strict JSON: no object, or one whose session is no text."""
     try:
         _validate(value)
     except (msgspec.DecodeError, RecursionError):
         return False
-    return is_shallow(value)
+    return True
 
 
 def chunk_headers(chunk: Chunk) -> list[tuple[str, bytes]]:
@@ -213,6 +239,7 @@ class WirePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     max_chunk_bytes: int
     max_chunk_records: int
     carry_headers: tuple[str, ...] = ()
+    deduplicate_records: int = 0
 
     @classmethod
     def of(cls, policy: ChunkPolicy) -> "WirePolicy":
@@ -224,6 +251,7 @@ class WirePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
             policy.max_chunk_bytes,
             policy.max_chunk_records,
             policy.carry_headers,
+            policy.deduplicate_records,
         )
 
     def rule(self, token_counter: str, max_tokens: int) -> dict[str, Any]:

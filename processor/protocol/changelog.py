@@ -12,6 +12,7 @@ import msgspec
 from processor.core.errors import ChangelogError
 from processor.core.records import Carried, Headers, Record
 from processor.core.session_state import SessionState
+from processor.protocol.dead_letter_limit import DeadLetterMeter
 
 PARTITION_KEY: Final = b""
 REBUILD: Final = "make it anew with `processor state rebuild`"
@@ -19,6 +20,7 @@ REBUILD: Final = "make it anew with `processor state rebuild`"
 #: headers, or its rule a member that is off by default. All others are still of version 1, so
 #: that old and new workers may share an app while they are exchanged.
 VERSION: Final = 2
+UNKNOWN: Final = -1
 _READABLE: Final = (b"\x01", b"\x02")
 _CARRIED: Final = tuple(Carried)
 
@@ -48,12 +50,17 @@ class _Session(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Counts(msgspec.Struct, array_like=True):
-    """What became of the partition's records since its first; ``records`` = ``chunked`` + open."""
+    """What became of the partition's records since its first.
+
+    ``records`` = ``chunked`` + open + ``duplicates``, which are ``UNKNOWN`` until a replay is over
+    that may judge them otherwise than they were: by another policy, or with less of the log.
+    """
 
     records: int = 0
     chunked: int = 0
     dead_letters: int = 0
     ends: int = 0
+    duplicates: int = 0
 
 
 class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +75,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
         fingerprint: Offset and timestamp of the last record processed, to know the log again.
         counts: See ``Counts``.
         topic: The records topic; empty where an older version wrote the entry.
+        meter: Dead letters among the last records.
     """
 
     low: int
@@ -78,6 +86,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: tuple[int, int] | None
     counts: Counts
     topic: str = ""
+    meter: DeadLetterMeter = DeadLetterMeter()
 
 
 def encode_session(state: SessionState) -> bytes:
