@@ -179,8 +179,8 @@ class Deployment:
 
     # Records.
 
-    def send(self, lines, *, producers=1):
-        producing.send(self.bootstrap, self.records, lines, producers=producers)
+    def send(self, lines, **how):
+        producing.send(self.bootstrap, self.records, lines, **how)
 
     def flow(self, lines, *, per_s):
         return producing.Flow(self.bootstrap, self.records, lines, per_s=per_s)
