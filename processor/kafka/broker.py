@@ -6,12 +6,18 @@ from typing import Final, Protocol
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
-from processor.core.errors import FencedError
+from processor.core.errors import FencedError, StateError
 from processor.kafka.connection import client_settings
 from processor.kafka.groups import committed_offset
-from processor.kafka.producing import Targets, TransactionalProducer, translated
-from processor.kafka.reading import partition_reader, read_to_end, timestamp_of
-from processor.protocol.port import Survey, Transaction
+from processor.kafka.producing import (
+    Offsets,
+    RefusedError,
+    Sending,
+    TransactionalProducer,
+    translated,
+)
+from processor.kafka.reading import latest_entries, partition_reader, read_to_end, timestamp_of
+from processor.protocol.port import Message, Survey, TooLargeError, Transaction
 from processor.settings import Settings
 
 _FENCE_TIMEOUT_S: Final = 40.0
@@ -42,13 +48,10 @@ class KafkaPartitionBroker:
         self._settings = settings
         self._client = client_settings(settings)
         self._consumer = consumer
-        self._targets = Targets(
-            TopicPartition(settings.records_topic, partition),
-            TopicPartition(settings.chunks_topic, partition),
-            TopicPartition(settings.changelog_topic, partition),
-            TopicPartition(settings.dead_letter_topic, partition),
-            settings.app_id,
-        )
+        self._records = TopicPartition(settings.records_topic, partition)
+        self._chunks = TopicPartition(settings.chunks_topic, partition)
+        self._changelog = TopicPartition(settings.changelog_topic, partition)
+        self._dead_letters = TopicPartition(settings.dead_letter_topic, partition)
         # Always the same for this partition: it is the lock.
         self._transactional_id = f"{settings.app_id}-{settings.records_topic}-{partition}"
         self._where = f"{settings.records_topic}[{partition}]"
@@ -72,21 +75,11 @@ class KafkaPartitionBroker:
 
     async def read_changelog(self) -> Mapping[bytes, bytes]:
         """Return the latest entry of each key."""
-        entries: dict[bytes, bytes] = {}
-        changelog = self._targets.changelog
-        async with partition_reader(self._client, changelog) as reader:
-            async for records in read_to_end(reader, changelog):
-                for record in records:
-                    key = record.key or b""
-                    if record.value is None:
-                        entries.pop(key, None)
-                    else:
-                        entries[key] = record.value
-        return entries
+        return await latest_entries(self._client, self._changelog)
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""
-        records, changelog = self._targets.records, self._targets.changelog
+        records, changelog = self._records, self._changelog
         async with partition_reader(self._client, records) as reader:
             starts = await reader.beginning_offsets([records, changelog])
             ends = await reader.end_offsets([records])
@@ -109,14 +102,33 @@ class KafkaPartitionBroker:
 
     async def seek(self, offset: int, incarnation: int) -> None:
         """Seek the group's consumer."""
-        await self._consumer.seek_stamped(self._targets.records, offset, incarnation)
+        await self._consumer.seek_stamped(self._records, offset, incarnation)
 
     async def commit(self, transaction: Transaction) -> None:
         """Write one transaction."""
         if self._producer is None:
             message = f"{self._where}: no producer to commit with"
             raise FencedError(message)
-        await self._producer.commit(transaction, self._targets)
+        entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
+        sendings = [
+            Sending(self._changelog, entries),
+            Sending(self._dead_letters, transaction.dead_letters),
+            # The chunks last: others are under way while their batches wait for each other.
+            Sending(self._chunks, transaction.chunks),
+        ]
+        offsets = Offsets(self._settings.app_id, {self._records: transaction.next_offset})
+        try:
+            await self._producer.commit(sendings, offsets)
+        except RefusedError as error:
+            lone_offset = error.messages[0].lone_offset
+            # Only what is too large by itself has a batch of its own.
+            if len(error.messages) == 1 and lone_offset is not None:
+                raise TooLargeError(lone_offset) from error
+            message = (
+                f"{error}; was its max.message.bytes lowered? Raise it well above that of the "
+                "records topic and above PROCESSOR_MAX_CHUNK_BYTES, and start again"
+            )
+            raise StateError(message) from error
 
     async def owns(self) -> bool:
         """Ask the group's coordinator."""
@@ -130,7 +142,7 @@ class KafkaPartitionBroker:
 
     async def _has_chunks(self) -> bool:
         """Tell whether a chunk was committed; offsets alone count what was aborted too."""
-        chunks = self._targets.chunks
+        chunks = self._chunks
         async with partition_reader(self._client, chunks) as reader:
             async for _ in read_to_end(reader, chunks):
                 return True
@@ -138,6 +150,6 @@ class KafkaPartitionBroker:
 
     async def _committed(self) -> int | None:
         try:
-            return await committed_offset(self._settings, self._targets.records.partition)
+            return await committed_offset(self._settings, self._records.partition)
         except KafkaError as error:
             raise translated(error, self._where) from error

@@ -1,4 +1,4 @@
-"""One transactional producer, and one whole transaction of it.
+"""One transactional producer, and one whole transaction of it, whatever it is made of.
 
 aiokafka retries a commit request (EndTxn) by itself, with the same epoch, when its answer is
 late: a late copy would then commit the *next* transaction, half-written. The requests are
@@ -8,7 +8,7 @@ the safety.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -32,11 +32,10 @@ from processor.core.errors import (
     ConfigError,
     FencedError,
     ProcessorError,
-    StateError,
     UnreachableError,
 )
 from processor.kafka.connection import NO_ANSWER
-from processor.protocol.port import Message, ResentCommitError, TooLargeError, Transaction
+from processor.protocol.port import Message, ResentCommitError
 
 #: Above the partition's own bound of a commit, see ``protocol/partition.py``.
 TRANSACTION_TIMEOUT_MS: Final = 30_000
@@ -67,21 +66,40 @@ def translated(error: Exception, where: str) -> ProcessorError:
     return UnreachableError(f"{where}: {error!r}")
 
 
-class Targets(NamedTuple):
-    """Where one input partition's transactions go; partition numbers are the input's."""
+class Sending(NamedTuple):
+    """Messages of one transaction for one partition, in order."""
 
-    records: TopicPartition
-    chunks: TopicPartition
-    changelog: TopicPartition
-    dead_letters: TopicPartition
+    target: TopicPartition
+    messages: Sequence[Message]
+
+
+class Offsets(NamedTuple):
+    """What a consumer group has read, to be committed with a transaction."""
+
     group: str
+    next_offsets: Mapping[TopicPartition, int]
+
+
+class RefusedError(ProcessorError):
+    """A topic takes no batch of this size; nothing of the transaction is written.
+
+    Attributes:
+        topic: Its name.
+        messages: The batch; what is too large by itself has one of its own.
+    """
+
+    def __init__(self, where: str, topic: str, messages: Sequence[Message]) -> None:
+        count = len(messages)
+        what = "a message" if count == 1 else f"{count} messages that share a batch"
+        super().__init__(f"{where}: topic {topic} refuses {what} as too large")
+        self.topic = topic
+        self.messages = messages
 
 
 class _Sent(NamedTuple):
     """A batch that the client has, and what it resolves once the broker has answered."""
 
-    target: TopicPartition
-    messages: Sequence[Message]
+    batch: Sending
     done: Awaitable[object]
 
 
@@ -134,23 +152,30 @@ class TransactionalProducer:
             raise translated(error, self._where) from error
         self._count_commit_requests()
 
-    async def commit(self, transaction: Transaction, targets: Targets) -> None:
-        """Write ``transaction``; see ``PartitionBroker.commit``."""
+    async def commit(self, sendings: Sequence[Sending], offsets: Offsets | None = None) -> None:
+        """Write all of it in one transaction; returns once it is durable.
+
+        Raises:
+            RefusedError: A topic takes no message of this size; nothing is written.
+            FencedError: A newer producer exists; nothing is written.
+            ResentCommitError: It may be written; this producer must not go on.
+            UnreachableError: No answer; it may be written.
+        """
         producer = self._producer
         self._commit_requests = 0
         try:
             await producer.begin_transaction()
-            entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
-            # The chunks last: others are under way while their batches wait for each other.
-            sent = await self._send(targets.changelog, entries)
-            sent += await self._send(targets.dead_letters, transaction.dead_letters)
-            sent += await self._send(targets.chunks, transaction.chunks)
+            sent = [it for sending in sendings for it in await self._send(sending)]
             # A refused batch fails only its own future: the commit would succeed without it.
             results = await asyncio.gather(*(it.done for it in sent), return_exceptions=True)
-            for batch, result in zip(sent, results, strict=True):
-                self._raise_refused(batch, result)
-            offset = OffsetAndMetadata(transaction.next_offset, "")
-            await producer.send_offsets_to_transaction({targets.records: offset}, targets.group)
+            for (batch, _), result in zip(sent, results, strict=True):
+                if isinstance(result, MessageSizeTooLargeError):
+                    raise RefusedError(self._where, batch.target.topic, batch.messages) from result
+                if isinstance(result, BaseException):
+                    raise result
+            if offsets is not None:
+                stands = {at: OffsetAndMetadata(it, "") for at, it in offsets.next_offsets.items()}
+                await producer.send_offsets_to_transaction(stands, offsets.group)
             await producer.commit_transaction()
         except (KafkaError, IllegalOperation) as error:
             raise translated(error, self._where) from error
@@ -178,37 +203,19 @@ class TransactionalProducer:
         closing = asyncio.ensure_future(producer.client.close())
         await asyncio.wait([closing], timeout=_DISCARD_TIMEOUT_S)
 
-    async def _send(self, target: TopicPartition, messages: Sequence[Message]) -> list[_Sent]:
+    async def _send(self, sending: Sending) -> list[_Sent]:
         """Hand messages to the client in whole batches: one by one costs it 30 µs for each."""
+        (topic, partition), messages = sending
         sent: list[_Sent] = []
         begun = 0
         while begun < len(messages):
             builder = self._producer.create_batch()
             end = _fill(builder, messages, begun)
-            done = await self._producer.send_batch(
-                builder, target.topic, partition=target.partition
-            )
+            done = await self._producer.send_batch(builder, topic, partition=partition)
             done.add_done_callback(_hear)
-            sent.append(_Sent(target, messages[begun:end], done))
+            sent.append(_Sent(Sending(sending.target, messages[begun:end]), done))
             begun = end
         return sent
-
-    def _raise_refused(self, batch: _Sent, result: object) -> None:
-        if isinstance(result, MessageSizeTooLargeError):
-            lone_offset = batch.messages[0].lone_offset
-            # Only what is too large by itself has a batch of its own.
-            if len(batch.messages) == 1 and lone_offset is not None:
-                raise TooLargeError(lone_offset) from result
-            count = len(batch.messages)
-            what = "a message" if count == 1 else f"{count} messages that share a batch"
-            message = (
-                f"{self._where}: topic {batch.target.topic} refuses {what} as too large; was its "
-                "max.message.bytes lowered? Raise it well above that of the records topic and "
-                "above PROCESSOR_MAX_CHUNK_BYTES, and start again"
-            )
-            raise StateError(message) from result
-        if isinstance(result, BaseException):
-            raise result
 
     def _count_commit_requests(self) -> None:
         sender = self._producer._sender  # noqa: SLF001

@@ -88,6 +88,25 @@ async def read_to_end(
             raise StateError(message)
 
 
+async def latest_entries(client: dict[str, Any], partition: TopicPartition) -> dict[bytes, bytes]:
+    """Return the latest committed entry of every key of a compacted topic's partition.
+
+    Raises:
+        StateError: A transaction hangs before the end and stays so.
+        UnreachableError: The broker does not answer.
+    """
+    entries: dict[bytes, bytes] = {}
+    async with partition_reader(client, partition) as reader:
+        async for records in read_to_end(reader, partition):
+            for record in records:
+                key = record.key or b""
+                if record.value is None:
+                    entries.pop(key, None)
+                else:
+                    entries[key] = record.value
+    return entries
+
+
 async def ends_of(client: dict[str, Any], topic: str, numbers: Iterable[int]) -> dict[int, Ends]:
     """Ask the broker, over a connection of its own, where partitions end now.
 

@@ -14,8 +14,8 @@ from aiokafka.errors import (
 )
 
 from processor.core.errors import ConfigError, FencedError, UnreachableError
-from processor.kafka.producing import Targets, TransactionalProducer
-from processor.protocol.port import Transaction
+from processor.kafka.producing import Sending, TransactionalProducer
+from processor.protocol.port import Message
 
 
 @pytest.mark.parametrize(
@@ -89,15 +89,14 @@ def test_transaction_that_is_gone_while_its_batches_are_made_is_a_fence(monkeypa
 
     monkeypatch.setattr(AIOKafkaProducer, "begin_transaction", begin)
     monkeypatch.setattr(AIOKafkaProducer, "send_batch", send)
-    at = TopicPartition("any", 0)
+    sending = Sending(TopicPartition("any", 0), [Message(b"s", b"entry", ())])
 
     async def story():
         producer = TransactionalProducer(
             {"bootstrap_servers": "127.0.0.1:1"}, "id", "records[0]", "none", max_batch_bytes=1000
         )
-        transaction = Transaction([], {b"s": b"entry"}, [], 1)
         with pytest.raises(FencedError, match=r"records\[0\]"):
-            await producer.commit(transaction, Targets(at, at, at, at, "group"))
+            await producer.commit([sending])
         await producer.discard()
 
     asyncio.run(story())
