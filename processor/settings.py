@@ -80,6 +80,8 @@ class Settings(BaseSettings):
     """Topic of chunks."""
     dead_letter_topic: KafkaName = "records.dead-letter"
     """Topic of records without a session."""
+    positions_topic: KafkaName = "processor-positions"
+    """Compacted topic in which whatever feeds other topics keeps how far it has come."""
     max_tokens: Count = 5000
     """Budget of a chunk, in tokens."""
     token_counter: str = "chars_over_four"  # noqa: S105  # tokens of text, no credential
@@ -123,10 +125,14 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
         names = [self.records_topic, self.chunks_topic, self.dead_letter_topic]
+        names.append(self.positions_topic)
         if self.app_id:
             names.append(self.changelog_topic)
         if len(set(names)) < len(names):
-            msg = f"records, chunks, dead letters and changelog need a topic each, not {names}"
+            msg = (
+                "records, chunks, dead letters, positions and changelog need a topic each, not "
+                f"{names}"
+            )
             raise ValueError(msg)
         if self.security_protocol.startswith("SASL"):
             for field in ("sasl_username", "sasl_password"):

@@ -81,18 +81,27 @@ def _partition_faults(settings: Settings, name: str, topics: Mapping[str, TopicF
     return [f"{fault}; while nothing is in it, correct it with:\n  {remedy}\n  {otherwise}"]
 
 
-def _cleanup_faults(settings: Settings, name: str, topic: TopicFacts) -> list[str]:
-    found = ",".join(sorted(topic.cleanup_policies))
-    if name == settings.changelog_topic:
-        wanted, why = "compact", "state would grow for ever, or be deleted by age"
-        is_right = topic.cleanup_policies == {"compact"}
-    else:
-        wanted, why = "delete", "compaction would leave the last record of each session"
-        is_right = "compact" not in topic.cleanup_policies
-    if is_right:
+def compaction_faults(settings: Settings, name: str, topic: TopicFacts) -> list[str]:
+    """Return what is wrong with a topic that holds entries by key."""
+    if topic.cleanup_policies == {"compact"}:
         return []
+    why = "state would grow for ever, or be deleted by age"
+    return [_cleanup_fault(settings, name, topic, "compact", why)]
+
+
+def _cleanup_faults(settings: Settings, name: str, topic: TopicFacts) -> list[str]:
+    if name == settings.changelog_topic:
+        return compaction_faults(settings, name, topic)
+    if "compact" not in topic.cleanup_policies:
+        return []
+    why = "compaction would leave the last record of each session"
+    return [_cleanup_fault(settings, name, topic, "delete", why)]
+
+
+def _cleanup_fault(settings: Settings, name: str, topic: TopicFacts, wanted: str, why: str) -> str:
+    found = ",".join(sorted(topic.cleanup_policies))
     remedy = _configs_tool(settings, name, f"cleanup.policy={wanted}")
-    return [f"{name} has cleanup.policy={found}: {why}; correct it with:\n  {remedy}"]
+    return f"{name} has cleanup.policy={found}: {why}; correct it with:\n  {remedy}"
 
 
 def _size_faults(settings: Settings, name: str, topics: Mapping[str, TopicFacts]) -> list[str]:

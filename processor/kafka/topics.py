@@ -28,6 +28,7 @@ from processor.kafka.topic_checks import (
     INT32_MAX,
     LARGER,
     TopicFacts,
+    compaction_faults,
     find_faults,
     missing_fault,
     topic_names,
@@ -56,6 +57,29 @@ async def describe_topic(settings: Settings, name: str) -> TopicFacts:
     return facts[name]
 
 
+async def ensure_compacted_topic(settings: Settings, name: str) -> TopicFacts:
+    """Create a topic of entries by key if there is none, of one partition; check it if there is.
+
+    Returns:
+        Its facts.
+
+    Raises:
+        ConfigError: It is not compacted alone, or the broker refuses to create it.
+        UnreachableError: No broker answers.
+    """
+    async with _admin(settings) as admin:
+        counts = await _partition_counts(admin)
+        if name not in counts:
+            replication = await _replication(admin)
+            counts = {name: 1}
+            if await _create(admin, {name: {"cleanup.policy": "compact"}}, 1, replication):
+                _log.info("created topic", extra={"topic": name, "partitions": 1})
+        facts = await _await_facts(admin, {name: counts[name]})
+    if faults := compaction_faults(settings, name, facts[name]):
+        raise ConfigError("\n".join(faults))
+    return facts[name]
+
+
 async def create_topics(
     settings: Settings, *, partitions: int = DEFAULT_PARTITIONS, replication: int | None = None
 ) -> list[str]:
@@ -78,7 +102,7 @@ async def create_topics(
         counts = await _partition_counts(admin)
         partitions = counts.get(settings.records_topic, partitions)
         if replication is None:
-            replication = min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
+            replication = await _replication(admin)
         created = []
         if settings.records_topic not in counts:
             # LogAppendTime: the broker's clock is what makes boundaries recomputable.
@@ -140,6 +164,10 @@ async def _admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
 
 async def _partition_counts(admin: AIOKafkaAdminClient) -> dict[str, int]:
     return {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
+
+
+async def _replication(admin: AIOKafkaAdminClient) -> int:
+    return min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
 
 
 async def _create(

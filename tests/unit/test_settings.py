@@ -27,6 +27,7 @@ NAMES = {
     "PROCESSOR_RECORDS_TOPIC": ("records_topic", "r"),
     "PROCESSOR_CHUNKS_TOPIC": ("chunks_topic", "c"),
     "PROCESSOR_DEAD_LETTER_TOPIC": ("dead_letter_topic", "d"),
+    "PROCESSOR_POSITIONS_TOPIC": ("positions_topic", "p"),
     "PROCESSOR_MAX_TOKENS": ("max_tokens", 7),
     "PROCESSOR_TOKEN_COUNTER": ("token_counter", "words"),
     "PROCESSOR_IDLE_S": ("idle_s", 1.5),
