@@ -82,6 +82,12 @@ def test_letters_become_records_of_their_session_in_order_and_only_once():
     assert (again.sent_count, again.before_count, len(ledger.records)) == (0, 20, 20)
 
 
+def test_entry_stays_small_however_many_markers_lie_between_the_letters():
+    ledger = VecLedger()
+    run(ledger, LETTERS)
+    assert b'"ranges":[[0,19]]' in ledger.entries[b"1"]
+
+
 @pytest.mark.parametrize("is_written", [False, True])
 @pytest.mark.parametrize("dies_at", range(1, 8))
 def test_run_that_dies_at_any_commit_is_ended_by_the_next_one(dies_at, is_written):
