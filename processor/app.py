@@ -29,6 +29,7 @@ from processor.kafka.transport import Transport
 from processor.metrics import Metrics, NoMetrics
 from processor.ops.stacks import exit_stuck
 from processor.ops.watchdog import LoopGuard, Watchdog
+from processor.protocol.dead_letter_limit import DeadLetterLimit
 from processor.protocol.partition import Partition
 from processor.protocol.partitions import Partitions
 from processor.protocol.state import ChunkerConfig
@@ -177,6 +178,7 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_age_s=settings.max_age_s,
         max_chunk_bytes=settings.max_chunk_bytes,
         max_chunk_records=settings.max_chunk_records,
+        carry_headers=tuple(filter(None, map(str.strip, settings.carry_headers.split(",")))),
     )
     return ChunkerConfig(
         topic=settings.records_topic,
@@ -185,6 +187,9 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_replay_records=settings.max_replay_records,
         start_at_end=settings.auto_offset_reset == "latest",
         accept_policy_change=settings.accept_policy_change,
+        dead_letter_limit=DeadLetterLimit(
+            settings.max_dead_letter_ratio, settings.max_consecutive_dead_letters
+        ),
     )
 
 

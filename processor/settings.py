@@ -94,6 +94,8 @@ class Settings(BaseSettings):
     """Bytes of an encoded chunk."""
     max_chunk_records: Count = 10_000
     """Records in a chunk."""
+    carry_headers: str = ""
+    """Headers of records that chunks carry, comma separated."""
     clock_grace_s: Seconds = 5.0
     """Allowed skew between the brokers' clocks and ours."""
     commit_interval_s: PositiveSeconds = 0.1
@@ -102,6 +104,10 @@ class Settings(BaseSettings):
     """Compression of what is written; none saves a worker's CPU, zstd lets larger records pass."""
     max_replay_records: Count = 200_000
     """Records of a partition that a restart may have to read again."""
+    max_dead_letter_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Stop when more than this share of a partition's last records has no session; 1: never."""
+    max_consecutive_dead_letters: Annotated[int, Field(ge=0)] = 100
+    """Stop when more records than this in a row have no session; 0: never."""
     session_timeout_s: PositiveSeconds = 10.0
     """Silence after which the group takes a worker for dead; a restart by id must be quicker."""
     stuck_after_s: Seconds = 120.0

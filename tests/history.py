@@ -6,6 +6,7 @@ from processor.core.policy import ChunkPolicy, OrIdle
 from processor.core.records import Record
 from processor.core.sessions import PartitionSessions
 from processor.counters import CharsOverFour, count_tokens
+from processor.headers import chosen_headers, headers_json
 from processor.proof.dead_letters import is_session
 from processor.wire import ChunkEncoder, chunk_headers, read_value
 
@@ -50,8 +51,18 @@ def chunks_of(log, policy=POLICY, *, source=("records", 0), clock_after=None, om
             continue
         text, carried, size = read_value(message.value)
         (tokens,) = count_tokens(CharsOverFour(), [text])
+        headers = chosen_headers(message.headers, policy.carry_headers)
         closed += sessions.push(
-            Record(session, message.value, tokens, message.offset, message.timestamp, size, carried)
+            Record(
+                session,
+                message.value,
+                tokens,
+                message.offset,
+                message.timestamp,
+                size + len(headers_json(headers)),
+                carried,
+                headers,
+            )
         )
         if message.offset == clock_after:
             closed += sessions.close_due(message.timestamp + 10_000_000)

@@ -110,10 +110,9 @@ def _option(field: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     if info.annotation is bool:
         flag = f"{flag}/--no-{flag.removeprefix('--')}"
     help_text = f"{info.description}  [{env_name(field)}{_default(info.default)}]"
+    metavar = "RATIO" if field.endswith("_ratio") else _metavar(info.annotation)
     # Values are checked by Settings, wherever they come from; click takes any text.
-    return click.option(
-        flag, field, default=None, metavar=_metavar(info.annotation), help=help_text
-    )
+    return click.option(flag, field, default=None, metavar=metavar, help=help_text)
 
 
 def _default(default: object) -> str:

@@ -25,6 +25,7 @@ POLICY: Final = (
     "max_age_s",
     "max_chunk_bytes",
     "max_chunk_records",
+    "carry_headers",
 )
 #: Below the transaction's own timeout: a commit given up here is given up by the broker too.
 _COMMIT_TIMEOUT_S: Final = 25.0

@@ -1,5 +1,6 @@
 """When a chunk closes: the numbers, checked once."""
 
+import json
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -9,6 +10,8 @@ from processor.core.errors import ConfigError
 #: An instant that never comes, in milliseconds; stands for "no deadline" so that the
 #: comparison on every record needs no branch.
 NEVER_MS: Final = 1 << 62
+#: What all names of headers may take as JSON: they stand in every chunk, beside its records.
+_MAX_HEADER_NAMES_BYTES: Final = 400
 
 
 class Boundary(StrEnum):
@@ -45,12 +48,14 @@ class ChunkPolicy:
         max_age_s: Seconds from a chunk's first record after which it closes; 0 is never.
         max_chunk_bytes: Cap of the encoded chunk.
         max_chunk_records: Cap of records in a chunk.
+        carry_headers: Names of the record headers that go into a chunk; they count in its bytes.
         flush_tokens: Tokens that close a chunk, derived from ``flush``.
         idle_ms: Milliseconds without a record that close one, derived from ``flush``.
         max_age_ms: ``max_age_s`` in milliseconds.
 
     Raises:
-        ConfigError: A number is out of range, or ``Tokens(n)`` is above ``max_tokens``.
+        ConfigError: A number is out of range, ``Tokens(n)`` is above ``max_tokens``, or names of
+            headers are empty, repeated or too long.
     """
 
     max_tokens: int = 5000
@@ -59,6 +64,7 @@ class ChunkPolicy:
     max_age_s: float = 0.0
     max_chunk_bytes: int = 900_000
     max_chunk_records: int = 10_000
+    carry_headers: tuple[str, ...] = ()
     flush_tokens: int = field(init=False, compare=False)
     idle_ms: int = field(init=False, compare=False)
     max_age_ms: int = field(init=False, compare=False)
@@ -71,6 +77,7 @@ class ChunkPolicy:
         if self.max_age_s < 0:
             message = f"max_age_s must be 0 (never) or more, not {self.max_age_s}"
             raise ConfigError(message)
+        self._check_headers()
         if self.flush is None:
             object.__setattr__(self, "flush", Tokens(self.max_tokens))
         object.__setattr__(self, "flush_tokens", self._checked_flush_tokens())
@@ -81,6 +88,18 @@ class ChunkPolicy:
     def idle_s(self) -> float:
         """Seconds without a record that close a chunk; 0 is never."""
         return self.flush.seconds if isinstance(self.flush, OrIdle) else 0.0
+
+    def _check_headers(self) -> None:
+        names = self.carry_headers
+        if "" in names or len(set(names)) < len(names):
+            message = f"carry_headers must be names, each once, not {','.join(names)!r}"
+            raise ConfigError(message)
+        if len(json.dumps(names)) > _MAX_HEADER_NAMES_BYTES:
+            message = (
+                f"carry_headers must take at most {_MAX_HEADER_NAMES_BYTES} bytes in a chunk's "
+                f"policy, not {len(json.dumps(names))}"
+            )
+            raise ConfigError(message)
 
     def _checked_flush_tokens(self) -> int:
         if isinstance(self.flush, OrIdle):

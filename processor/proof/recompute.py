@@ -29,6 +29,7 @@ from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle, Tokens
 from processor.core.records import Record
 from processor.core.session_state import SessionState
 from processor.counters import TokenCounter, count_tokens, counter_named
+from processor.headers import chosen_headers, headers_json
 from processor.proof.dead_letters import is_session
 from processor.proof.message import Message
 from processor.proof.report import FaultKind
@@ -54,6 +55,20 @@ class _Rule(NamedTuple):
     policy: ChunkPolicy
     counter: TokenCounter
     encoder: ChunkEncoder
+
+    def records(self, session: str, messages: Sequence[Logged]) -> list[Record]:
+        """Return messages of a session as the core takes them; what an end gives counts nothing."""
+        read = [read_value(it.value or b"") for it in messages]
+        counts = count_tokens(self.counter, [text for text, _, _ in read])
+        made = []
+        for logged, tokens, (_, carried, size_bytes) in zip(messages, counts, read, strict=True):
+            offset, timestamp_ms, _, value, there = logged
+            headers = chosen_headers(there, self.policy.carry_headers)
+            size = size_bytes + len(headers_json(headers))
+            made.append(
+                Record(session, value or b"", tokens, offset, timestamp_ms, size, carried, headers)
+            )
+        return made
 
 
 class _Session:
@@ -107,7 +122,7 @@ class Recomputation:
             if not is_needed or message.offset < session.state.next_offset:
                 continue
             at = (message.offset, message.timestamp, self._log_time_ms)
-            session.queue.append(Logged(*at, message.value))
+            session.queue.append(Logged(*at, message.value, message.headers))
             if session.due:
                 self._settle(session)
         if not self._scope.is_by_time and _ARRIVAL not in self._scope.report.warnings:
@@ -192,21 +207,16 @@ class Recomputation:
         rule = self._rule(seen)
         if rule is None:
             return None
-        needed = session.needed_for(seen)
-        read = [read_value(it.value or b"") for it in needed]
-        counts = count_tokens(rule.counter, [text for text, _, _ in read])
+        chunk, needed = seen.chunk, session.needed_for(seen)
         held = SessionAccumulator(session.state, rule.policy)
-        for logged, tokens, (_, carried, size_bytes) in zip(needed, counts, read, strict=True):
-            offset, timestamp_ms, log_time_ms, value = logged
-            if value is None:
-                closed = held.end(offset, log_time_ms)
+        for logged, record in zip(needed, rule.records(chunk.session, needed), strict=True):
+            if logged.value is None:
+                closed = held.end(logged.offset, logged.log_time_ms)
             else:
-                name = session.state.session
-                record = Record(name, value, tokens, offset, timestamp_ms, size_bytes, carried)
-                closed = held.push(record, log_time_ms)
+                closed = held.push(record, logged.log_time_ms)
             if closed:
                 return closed[0]
-        if seen.chunk.clock and held.deadline_ms < NEVER_MS:
+        if chunk.clock and held.deadline_ms < NEVER_MS:
             return held.tick(NEVER_MS)[0]
         return None
 
@@ -237,6 +247,7 @@ class Recomputation:
             max_age_s=wire.max_age_s,
             max_chunk_bytes=wire.max_chunk_bytes,
             max_chunk_records=wire.max_chunk_records,
+            carry_headers=wire.carry_headers,
         )
         place = (scope.topics.records, scope.partition)
         encoder = ChunkEncoder(policy, chunk.token_counter, *place)

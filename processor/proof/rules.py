@@ -25,12 +25,14 @@ class Logged(NamedTuple):
         timestamp_ms: Its timestamp.
         log_time_ms: Largest timestamp of the partition up to it.
         value: Its bytes.
+        headers: Its headers, for who computes its chunk again.
     """
 
     offset: int
     timestamp_ms: int
     log_time_ms: int
     value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]] = ()
 
 
 class Next(NamedTuple):

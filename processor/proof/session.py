@@ -125,7 +125,7 @@ class SessionProof:
         front = self._queue[: len(values)]
         if len(front) < len(values):
             return None
-        for record, value, (offset, timestamp_ms, _, expected) in zip(
+        for record, value, (offset, timestamp_ms, _, expected, _) in zip(
             seen.chunk.records, values, front, strict=True
         ):
             if record.offset != offset or value != expected or value is None:

@@ -10,16 +10,31 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from processor.core.errors import ChangelogError
-from processor.core.records import Carried, Record
+from processor.core.records import Carried, Headers, Record
 from processor.core.session_state import SessionState
+from processor.protocol.dead_letter_limit import DeadLetterMeter
 
 PARTITION_KEY: Final = b""
-VERSION: Final = 1
-_VERSION_BYTE: Final = bytes([VERSION])
+#: The version of an entry that an older processor would misread: one of its open records has
+#: headers, or its rule a member that is off by default. All others are still of version 1, so
+#: that old and new workers may share an app while they are exchanged.
+VERSION: Final = 2
+_READABLE: Final = (b"\x01", b"\x02")
 _CARRIED: Final = tuple(Carried)
 
 _Entry = TypeVar("_Entry")
-_OpenRecord = tuple[int, int | None, int, int, int, bytes]
+#: What a rule has had from the first; other members are there only where they are on.
+_FIRST_RULE_MEMBERS: Final = 7
+
+
+class _OpenRecord(msgspec.Struct, array_like=True, frozen=True):
+    offset: int
+    timestamp_ms: int | None
+    token_count: int
+    size_bytes: int
+    carried: int
+    value: bytes
+    headers: Headers = ()
 
 
 class _Session(msgspec.Struct, array_like=True, frozen=True):
@@ -53,6 +68,7 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
         fingerprint: Offset and timestamp of the last record processed, to know the log again.
         counts: See ``Counts``.
         topic: The records topic; empty where an older version wrote the entry.
+        meter: Dead letters among the last records.
     """
 
     low: int
@@ -63,11 +79,13 @@ class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: tuple[int, int] | None
     counts: Counts
     topic: str = ""
+    meter: DeadLetterMeter = DeadLetterMeter()
 
 
 def encode_session(state: SessionState) -> bytes:
     """Return the entry of a session: its counters, and its open records if it has any."""
-    records: list[_OpenRecord] = [
+    # Not as _OpenRecord, which writes what is not there too.
+    records = [
         (
             it.offset or 0,
             it.timestamp_ms,
@@ -75,11 +93,12 @@ def encode_session(state: SessionState) -> bytes:
             it.size_bytes,
             _CARRIED.index(it.carried),
             it.value,
+            *([it.headers] if it.headers else ()),
         )
         for it in state.records
     ]
-    return _VERSION_BYTE + msgspec.msgpack.encode(
-        _Session(
+    return _version(is_first=not any(it.headers for it in state.records)) + msgspec.msgpack.encode(
+        (
             state.t,
             state.digest,
             state.next_offset,
@@ -93,7 +112,8 @@ def encode_session(state: SessionState) -> bytes:
 
 def encode_partition(entry: PartitionEntry) -> bytes:
     """Return the partition's own entry."""
-    return _VERSION_BYTE + msgspec.msgpack.encode(entry)
+    is_first = len(entry.rule) <= _FIRST_RULE_MEMBERS
+    return _version(is_first=is_first) + msgspec.msgpack.encode(entry)
 
 
 def decode_partition(entries: Mapping[bytes, bytes], where: str) -> PartitionEntry | None:
@@ -123,8 +143,17 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
 
 def _state(session: str, entry: _Session) -> SessionState:
     records = tuple(
-        Record(session, value, token_count, offset, timestamp_ms, size_bytes, _CARRIED[carried])
-        for offset, timestamp_ms, token_count, size_bytes, carried, value in entry.records
+        Record(
+            session,
+            it.value,
+            it.token_count,
+            it.offset,
+            it.timestamp_ms,
+            it.size_bytes,
+            _CARRIED[it.carried],
+            it.headers,
+        )
+        for it in entry.records
     )
     return SessionState(
         session,
@@ -138,11 +167,16 @@ def _state(session: str, entry: _Session) -> SessionState:
     )
 
 
+def _version(*, is_first: bool) -> bytes:
+    return _READABLE[0] if is_first else _READABLE[-1]
+
+
 def _decode(value: bytes, kind: type[_Entry], where: str) -> _Entry:
-    if value[:1] != _VERSION_BYTE:
+    if value[:1] not in _READABLE:
         message = (
-            f"{where}: version {value[:1].hex() or 'none'}, this reads {VERSION:02x}; run the "
-            "version of processor that wrote it, or make it anew with `processor state rebuild`"
+            f"{where}: version {value[:1].hex() or 'none'}, this reads up to {VERSION:02x}; run "
+            "the version of processor that wrote it, or make it anew with `processor state "
+            "rebuild`"
         )
         raise ChangelogError(message)
     try:

@@ -22,7 +22,7 @@ Counts begin anew with what the topics hold, so that they add up: records in chu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from processor.core.errors import ConfigError, RecordError, StateError
 from processor.core.session_state import SessionState
@@ -155,7 +155,7 @@ class Rebuild:
             chunk.session, chunk.t, digest, next_offset, chunk.final
         )
         self._counts.chunked += len(chunk.records)
-        self._rule = _rule_of(chunk)
+        self._rule = chunk.policy.rule(chunk.token_counter, chunk.max_tokens)
 
     def take_letter(self, letter: LogRecord) -> None:
         """Take the next message of the dead-letter topic; others than this partition's are not."""
@@ -255,17 +255,3 @@ def _session(record: LogRecord) -> str | None:
         return session_of(record.key)
     except RecordError:
         return None
-
-
-def _rule_of(chunk: WireChunk) -> dict[str, Any]:
-    """Return what a chunk was cut by, as ``ChunkerConfig.rule`` names it."""
-    policy = chunk.policy
-    return {
-        "token_counter": chunk.token_counter,
-        "max_tokens": chunk.max_tokens,
-        "flush_tokens": policy.flush_tokens,
-        "idle_s": policy.idle_s,
-        "max_age_s": policy.max_age_s,
-        "max_chunk_bytes": policy.max_chunk_bytes,
-        "max_chunk_records": policy.max_chunk_records,
-    }

@@ -4,18 +4,20 @@ Half of the worker's CPU is spent here and in what this calls, so it goes throug
 records in columns, and what is the same for a session is done once for its run.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, compress, repeat
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from processor.core.errors import RecordError
-from processor.core.records import Carried, Record, Run
+from processor.core.records import Carried, Headers, Record, Run
 from processor.counters import TokenCounter, count_tokens
+from processor.headers import chosen_headers, headers_json
 from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord
-from processor.wire import read_value
+from processor.wire import read_naming
 
 _LOG_APPEND_TIME: Final = 1
 #: Records whose texts are held at a time; the next ones find their memory in the cache.
@@ -52,16 +54,37 @@ class Columns(NamedTuple):
         )
 
 
+class Keys(NamedTuple):
+    """The session that each key names, or why it names none."""
+
+    sessions: Mapping[bytes | None, str | None]
+    errors: Mapping[bytes | None, RecordError]
+
+
 class Stretch(NamedTuple):
     """Records without an end of session among them, grouped.
 
     Attributes:
         runs: Of each session its records, sessions in the order of their first one here.
         sessionless: Records without a session and why, in order.
+        mismatched: Offsets and sessions of records that name another session than theirs.
     """
 
     runs: list[Run]
     sessionless: list[tuple[LogRecord, RecordError]]
+    mismatched: list[tuple[int, str]]
+
+
+def keys_of(keys: Iterable[bytes | None]) -> Keys:
+    """Return what each key names."""
+    sessions: dict[bytes | None, str | None] = dict.fromkeys(keys)
+    errors: dict[bytes | None, RecordError] = {}
+    for key in sessions:
+        try:
+            sessions[key] = session_of(key)
+        except RecordError as error:
+            errors[key] = error
+    return Keys(sessions, errors)
 
 
 def columns(records: Sequence[LogRecord], arrived_at_ms: int, before_ms: int) -> Columns:
@@ -106,39 +129,50 @@ def log_times_ms(
     return list(accumulate(timestamps_ms, max, initial=before_ms))
 
 
-def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
+def grouped(
+    stretch: Columns, keys: Keys, counter: TokenCounter, carry_headers: Sequence[str] = ()
+) -> Stretch:
     """Return the records of ``stretch`` by session, tokens counted and bytes looked at.
 
     Args:
         stretch: Part of the log without an end of session.
+        keys: What its keys name, and maybe others.
         counter: Counts the tokens.
+        carry_headers: Names of the headers that go along.
     """
-    sessions, errors = _sessions(stretch.keys)
+    sessions, errors = keys
     read = _read([value or b"" for value in stretch.values], counter)
+    named = list(map(sessions.get, stretch.keys))
+    headers: Iterable[Headers] = repeat((), len(stretch.records))
+    sizes = read.sizes
+    if carry_headers:
+        headers = [chosen_headers(it.headers, carry_headers) for it in stretch.records]
+        sizes = [size + len(headers_json(it)) for size, it in zip(sizes, headers, strict=True)]
     made = list(
         map(
             _new_record,
             zip(
-                map(sessions.get, stretch.keys),
+                named,
                 stretch.values,
                 read.token_counts,
                 stretch.offsets,
                 stretch.timestamps_ms,
-                read.sizes,
+                sizes,
                 read.carried,
+                headers,
                 strict=True,
             ),
         )
     )
-    indexes_of: dict[bytes | None, list[int]] = {key: [] for key in sessions}
+    indexes_of: defaultdict[bytes | None, list[int]] = defaultdict(list)
     for index, key in enumerate(stretch.keys):
         indexes_of[key].append(index)
     times_ms = stretch.times_ms
     at_ms = times_ms[1:]
     runs: list[Run] = []
     sessionless: list[tuple[int, RecordError]] = []
-    for key, session in sessions.items():
-        indexes = indexes_of[key]
+    for key, indexes in indexes_of.items():
+        session = sessions[key]
         if session is None:
             sessionless += [(index, errors[key]) for index in indexes]
             continue
@@ -151,35 +185,40 @@ def grouped(stretch: Columns, counter: TokenCounter) -> Stretch:
             )
         )
     sessionless.sort(key=itemgetter(0))
-    return Stretch(runs, [(stretch.records[index], error) for index, error in sessionless])
+    aside = [(stretch.records[index], error) for index, error in sessionless]
+    return Stretch(runs, aside, _mismatched(stretch, named, read.named))
 
 
-def _sessions(
-    keys: Iterable[bytes | None],
-) -> tuple[dict[bytes | None, str | None], dict[bytes | None, RecordError]]:
-    """Return the session that each key names, and why those that name none don't."""
-    sessions: dict[bytes | None, str | None] = dict.fromkeys(keys)
-    errors: dict[bytes | None, RecordError] = {}
-    for key in sessions:
-        try:
-            sessions[key] = session_of(key)
-        except RecordError as error:
-            errors[key] = error
-    return sessions, errors
+def _mismatched(
+    stretch: Columns, expected: Sequence[str | None], named: Sequence[str]
+) -> list[tuple[int, str]]:
+    """Return offset and session of records that name a session, but nowhere their own."""
+    # In C as far as no session is named.
+    differing = [it for it in compress(range(len(named)), named) if named[it] != expected[it]]
+    # A sub-agent's line may name its parent first; its own name elsewhere will do.
+    return [
+        (stretch.offsets[it], session)
+        for it in differing
+        if (session := expected[it])
+        and (stretch.keys[it] or b"") not in (stretch.values[it] or b"")
+    ]
 
 
 class _Read(NamedTuple):
     token_counts: list[int]
     carried: list[Carried]
     sizes: list[int]
+    named: list[str]
 
 
 def _read(values: Sequence[bytes], counter: TokenCounter) -> _Read:
     """Look at each value; its text lives no longer than its block."""
-    done = _Read([], [], [])
+    done = _Read([], [], [], [])
     for start in range(0, len(values), _BLOCK):
-        texts, carried, sizes = zip(*map(read_value, values[start : start + _BLOCK]), strict=True)
+        block = values[start : start + _BLOCK]
+        texts, carried, sizes, named = zip(*map(read_naming, block), strict=True)
         done.token_counts.extend(count_tokens(counter, texts))
         done.carried.extend(carried)
         done.sizes.extend(sizes)
+        done.named.extend(named)
     return done

@@ -155,9 +155,9 @@ def _check_offset(entry: PartitionEntry, survey: Survey, where: str) -> None:
 
 def _check_rule(entry: PartitionEntry, config: ChunkerConfig, where: str) -> None:
     changed = [
-        f"{name} {entry.rule.get(name)!r} -> {value!r}"
-        for name, value in config.rule.items()
-        if entry.rule.get(name) != value
+        f"{name} {entry.rule.get(name)!r} -> {config.rule.get(name)!r}"
+        for name in {**entry.rule, **config.rule}
+        if entry.rule.get(name) != config.rule.get(name)
     ]
     if changed and not config.accept_policy_change:
         message = (

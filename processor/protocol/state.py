@@ -21,10 +21,12 @@ from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter
 from processor.protocol.changelog import Counts, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter, session_of
+from processor.protocol.dead_letter_limit import NO_LIMIT, DeadLetterLimit
+from processor.protocol.mismatches import Mismatches
 from processor.protocol.port import Batch, LogRecord, Transaction
-from processor.protocol.runs import Columns, columns, grouped
+from processor.protocol.runs import Columns, Keys, columns, grouped, keys_of
 from processor.protocol.stage import Stage, Tally
-from processor.wire import ChunkEncoder
+from processor.wire import ChunkEncoder, WirePolicy
 
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
@@ -44,6 +46,7 @@ class ChunkerConfig:
         max_replay_ms: The same in log time, well within the topic's retention.
         start_at_end: A first start begins at the log's end, not its start.
         accept_policy_change: Go on with another policy than the last owner's.
+        dead_letter_limit: How many dead letters stop the worker.
     """
 
     topic: str
@@ -53,20 +56,12 @@ class ChunkerConfig:
     max_replay_ms: int = NEVER_MS
     start_at_end: bool = False
     accept_policy_change: bool = False
+    dead_letter_limit: DeadLetterLimit = NO_LIMIT
 
     @property
     def rule(self) -> dict[str, Any]:
         """All that chunk boundaries depend on, by name, as the changelog keeps it."""
-        policy = self.policy
-        return {
-            "token_counter": self.counter.name,
-            "max_tokens": policy.max_tokens,
-            "flush_tokens": policy.flush_tokens,
-            "idle_s": policy.idle_s,
-            "max_age_s": policy.max_age_s,
-            "max_chunk_bytes": policy.max_chunk_bytes,
-            "max_chunk_records": policy.max_chunk_records,
-        }
+        return WirePolicy.of(self.policy).rule(self.counter.name, self.policy.max_tokens)
 
 
 class PartitionState:
@@ -101,7 +96,9 @@ class PartitionState:
         self._omitted = omitted
         self._encoder = ChunkEncoder(config.policy, config.counter.name, config.topic, partition)
         self._fingerprint = entry.fingerprint
+        self._meter = entry.meter
         self._stage = Stage()
+        self._mismatches = Mismatches(self._where)
         self._taken_at_ms: int | None = None
         self._taken_seen = entry.seen
         self.sessions = sessions
@@ -114,6 +111,10 @@ class PartitionState:
             entry.counts.dead_letters,
             entry.counts.ends,
         )
+
+    @property
+    def _where(self) -> str:
+        return f"{self._config.topic}[{self._partition}]"
 
     @property
     def is_replaying(self) -> bool:
@@ -130,12 +131,13 @@ class PartitionState:
 
         Raises:
             StateError: The batch does not start at our position; a record was lost on the way.
+                Or too many of its records have no session; nothing of it is taken in.
         """
         if batch.first_offset != self.position:
             message = (
-                f"{self._config.topic}[{self._partition}]: a batch starts at "
-                f"{batch.first_offset}, next is {self.position}; records were lost between fetch "
-                "and chunker. Nothing was committed past them: restart, and report this"
+                f"{self._where}: a batch starts at {batch.first_offset}, next is {self.position}; "
+                "records were lost between fetch and chunker. Nothing was committed past them: "
+                "restart, and report this"
             )
             raise StateError(message)
         self._feed_records(batch)
@@ -209,7 +211,7 @@ class PartitionState:
         accounted = self.counts.chunked + self.sessions.open_record_count
         if not self.is_replaying and self.counts.records != accounted:
             message = (
-                f"{self._config.topic}[{self._partition}]: {self.counts.records} records were "
+                f"{self._where}: {self.counts.records} records were "
                 f"read up to offset {self.seen}, but {self.counts.chunked} are in chunks and "
                 f"{self.sessions.open_record_count} open. Nothing more is committed: run "
                 "`processor verify`, and report this"
@@ -218,23 +220,32 @@ class PartitionState:
 
     def _feed_records(self, batch: Batch) -> None:
         log = columns(batch.records, batch.arrived_at_ms, self.sessions.log_time_ms)
+        keys = keys_of(log.keys)
+        # Before anything of the batch is taken in: if it is refused, the state is as before it.
+        limit = self._config.dead_letter_limit
+        self._meter = limit.metered(log, keys, self.seen, self._meter, self._where)
         # An end stands between its session's records, so it is fed by itself.
         start = 0
         for stop in [index for index, value in enumerate(log.values) if value is None]:
-            self._feed_stretch(log.part(start, stop))
+            self._feed_stretch(log.part(start, stop), keys)
             self._feed_end(log.records[stop], log.times_ms[stop + 1])
             start = stop + 1
-        self._feed_stretch(log.part(start, len(log.records)) if start else log)
+        self._feed_stretch(log.part(start, len(log.records)) if start else log, keys)
         if log.records:
             self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
 
-    def _feed_stretch(self, stretch: Columns) -> None:
-        runs, sessionless = grouped(stretch, self._config.counter)
+    def _feed_stretch(self, stretch: Columns, keys: Keys) -> None:
+        runs, sessionless, mismatched = grouped(
+            stretch, keys, self._config.counter, self._config.policy.carry_headers
+        )
         read = chain.from_iterable(run.records for run in runs)
         new = (it for it in read if (it.offset or 0) >= self.seen) if self.is_replaying else read
         self._stage.carried.update(map(_carried, new))
         for record, error in sessionless:
             self._set_aside(record, error)
+        if mismatched:
+            count = self._mismatches.count([it for it in mismatched if it[0] >= self.seen])
+            self._stage.tally["processor_session_mismatches_total", ()] += count
         for chunk in self.sessions.feed(runs, stretch.times_ms[-1]):
             self._stage_chunk(chunk)
 
@@ -286,5 +297,6 @@ class PartitionState:
                 fingerprint=self._fingerprint,
                 counts=self.counts,
                 topic=self._config.topic,
+                meter=self._meter,
             )
         )

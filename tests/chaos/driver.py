@@ -100,6 +100,9 @@ async def _scene(brokers: int, folder: Path, say: Callable[[str], None]) -> Asyn
             partitions=_PARTITIONS,
             max_tokens=BUDGET,
             idle_s=IDLE_S,
+            # Three in a hundred have no session, wherever chance puts them.
+            max_dead_letter_ratio=1,
+            max_consecutive_dead_letters=0,
             clock_grace_s=_GRACE_S,
         )
         stack.callback(_kill_all, app)

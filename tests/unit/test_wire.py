@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,12 +12,13 @@ from processor.core.errors import StateError
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.core.records import Carried, Record
 from processor.core.session_state import SessionState
+from processor.nesting import MAX_DEPTH
 from processor.wire import (
-    MAX_DEPTH,
     RECORD_BYTES,
     ChunkEncoder,
     chunk_headers,
     decode_chunk,
+    read_naming,
     read_value,
 )
 
@@ -53,6 +55,28 @@ VALUES = {
 #: Hypothesis prints what it draws from.
 SHORT = [value for value, _ in VALUES.values() if len(value) < 1000]
 
+JSON_PIECES = [
+    *[
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b'"',
+        b"\\",
+        b" ",
+        b"\t",
+        b"\x00",
+        b"1",
+        b"-",
+        b".5",
+        b"01",
+    ],
+    *[b"null", b"nul", b"true", b'"a"', b'"sessionId"', b'"session_id":', b'"\\ud83d"', b"\\u0000"],
+    *[b"\xc3\xa9", b'"x":1', b'"y":[{}]', b"1e999"],
+]
+
 every_value = pytest.mark.parametrize(("value", "carried"), VALUES.values(), ids=VALUES.keys())
 
 
@@ -72,6 +96,36 @@ def chunk_of(*values, session="s1", timestamp_ms=1_764_500_000_000):
 @every_value
 def test_each_value_is_carried_as_it_must_be(value, carried):
     assert read_value(value)[1] is carried
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (b'{"a":[1],"sessionId":"s1"}', "s1"),
+        (b'{"session_id":"s1"}', "s1"),
+        (b'{"conversation_id":"\\u0073\\u0031"}', "s1"),
+        (b'{"sessionId":null,"session_id":"s1"}', "s1"),
+        (b'{"payload":{"sessionId":"s1"}}', ""),
+        (b'{"sessionId":["s1"]}', ""),
+        (b'["sessionId"]', ""),
+        (b'{"sessionId":"s1"} ', ""),
+        (b"\xff", ""),
+    ],
+)
+def test_a_session_is_named_by_a_field_of_the_record_itself(value, named):
+    assert read_naming(value)[3] == named
+
+
+@given(st.lists(st.sampled_from(JSON_PIECES), max_size=12).map(b"".join))
+def test_looking_for_a_session_changes_nothing_in_what_is_strict_json(inner):
+    """The decoder that finds the names skips all else; it must judge what it skips."""
+    for value in (inner, b"{%b}" % inner, b'{"sessionId":%b}' % inner, b'{"k%b":1}' % inner):
+        try:
+            msgspec.json.decode(value, type=msgspec.Raw)
+            is_json = value == value.strip(b" \t")
+        except msgspec.DecodeError:
+            is_json = False
+        assert (read_value(value)[1] is Carried.VALUE) == is_json
 
 
 @every_value

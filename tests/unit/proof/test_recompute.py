@@ -65,6 +65,25 @@ def test_key_and_headers_are_compared_too():
     assert "('trace', b'1')], recomputed [" in difference(chunks=edited(0, headers=headers)).what
 
 
+def test_carried_headers_are_compared_to_the_byte():
+    policy = ChunkPolicy(10, carry_headers=("user-id",))
+    log = log_of("a:1", "b:1", "a:" + "x" * 40, "b:" + "x" * 40)
+    log[0] = log[0]._replace(headers=(("user-id", b"eve"), ("user-id", b"ada"), ("other", b"1")))
+    chunks = chunks_of(log, policy)
+    assert b'"headers":{"user-id":"ada"}' in chunks[0].value
+    assert recomputed(log, chunks).is_clean
+    spoilt = [it._replace(value=it.value.replace(b'"ada"', b'"eve"')) for it in chunks]
+    assert difference(log, spoilt).what.startswith("records ")
+
+
+def test_headers_move_a_cut_by_bytes_and_it_is_recomputed():
+    policy = ChunkPolicy(10_000, max_chunk_bytes=2500, carry_headers=("user-id",))
+    log = [it._replace(headers=(("user-id", b"u" * 99),)) for it in log_of(*["a:1"] * 5)]
+    chunks = chunks_of(log, policy)
+    assert b'"flush":"bytes"' in chunks[0].value
+    assert recomputed(log, chunks).is_clean
+
+
 def test_one_difference_makes_no_others():
     """What differs is taken as given, so that the chunks behind it are judged by themselves."""
     log = log_of(*["a:" + "x" * 20] * 9)

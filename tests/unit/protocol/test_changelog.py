@@ -1,12 +1,15 @@
 """What the changelog keeps comes back exactly, or stops the partition."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from processor.core.errors import ChangelogError
+from processor.core.policy import ChunkPolicy
 from processor.core.records import Record
 from processor.core.session_state import SessionState
+from processor.counters import CharsOverFour
 from processor.protocol.changelog import (
     PARTITION_KEY,
     Counts,
@@ -16,6 +19,7 @@ from processor.protocol.changelog import (
     encode_partition,
     encode_session,
 )
+from processor.protocol.state import ChunkerConfig
 from processor.wire import read_value
 
 numbers = st.integers(0, (1 << 63) - 1)
@@ -33,6 +37,7 @@ def open_records(draw, session):
         draw(numbers),
         size_bytes,
         carried,
+        tuple(draw(st.dictionaries(st.text(), st.none() | st.binary(), max_size=2)).items()),
     )
 
 
@@ -75,12 +80,32 @@ def test_the_partitions_own_entry_comes_back_and_is_no_session():
     assert decode_partition({}, "c[0]") is None
 
 
-@pytest.mark.parametrize("spoilt", [b"", b"\x02abc", b"\x01", b"\x01\xc1", b"\x01\x93\x01\x02\x03"])
+@pytest.mark.parametrize(
+    "spoilt", [b"", b"\x02abc", b"\x03\x80", b"\x01", b"\x01\xc1", b"\x01\x93\x01\x02\x03"]
+)
 def test_an_entry_that_cannot_be_read_is_never_guessed(spoilt):
     with pytest.raises(ChangelogError, match=r"c\[0\], partition entry"):
         decode_partition({PARTITION_KEY: spoilt}, "c[0]")
     with pytest.raises(ChangelogError, match=r"c\[0\], session b's1'"):
         list(decode_sessions({b"s1": spoilt}, "c[0]"))
+
+
+def test_only_an_entry_that_an_older_version_would_misread_has_a_new_one():
+    """Old and new workers share an app while they are exchanged."""
+    record = Record("s1", b"1", 1, 4, 5, 113)
+    plain, carrying = (
+        encode_session(SessionState("s1", 1, bytes(32), records=(it,)))
+        for it in (record, record._replace(headers=(("user-id", b"ada"),)))
+    )
+    assert (plain[:1], carrying[:1]) == (b"\x01", b"\x02")
+    assert msgspec.msgpack.decode(plain[1:])[4] == [[4, 5, 1, 113, 0, b"1"]]
+    rules = [
+        ChunkerConfig("records", ChunkPolicy(carry_headers=it), CharsOverFour()).rule
+        for it in ((), ("user-id",))
+    ]
+    entries = [encode_partition(msgspec.structs.replace(ENTRY, rule=it)) for it in rules]
+    assert [it[:1] for it in entries] == [b"\x01", b"\x02"]
+    assert decode_partition({PARTITION_KEY: entries[1]}, "c[0]").rule == rules[1]
 
 
 def test_a_dormant_session_takes_little_room():

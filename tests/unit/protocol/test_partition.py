@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from processor.core.errors import (
 )
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.protocol.changelog import PARTITION_KEY, decode_partition
+from processor.protocol.dead_letter_limit import DeadLetterLimit
 from processor.protocol.partition import Partition, Phase
 from processor.protocol.port import Batch, Head, Survey, TooLargeError
 from processor.protocol.state import ChunkerConfig
@@ -61,10 +63,15 @@ class MemoryBroker:
         pass
 
 
-def raw(offset, words, key=b"s1", at_s=0):
+def raw(offset, words, key=b"s1", at_s=0, headers=()):
     value = None if words is None else " ".join(["w"] * words).encode()
     return SimpleNamespace(
-        offset=offset, timestamp=at_s * 1000, timestamp_type=1, key=key, value=value, headers=()
+        offset=offset,
+        timestamp=at_s * 1000,
+        timestamp_type=1,
+        key=key,
+        value=value,
+        headers=headers,
     )
 
 
@@ -214,6 +221,101 @@ def test_a_record_that_the_topic_refuses_is_left_out_the_next_time():
         assert it.metrics.counts["processor_omitted_records_total",] == 1
 
     play(story)
+
+
+def test_headers_that_the_policy_names_are_carried_also_through_a_checkpoint():
+    policy = replace(POLICY, carry_headers=("user-id",))
+
+    async def story():
+        config = ChunkerConfig("records", policy, WordCounter(), max_replay_records=0)
+        it = Story(config)
+        await it.open()
+        it.feed(raw(0, 1, headers=[("user-id", b"ada"), ("other", b"1")]), raw(1, 1))
+        await it.partition.commit()
+        await it.partition.close()
+        it.broker.log_end = 3
+        await it.open()
+        assert it.broker.sought == (2, it.partition.incarnation)
+        it.feed(raw(2, 3))
+        await it.partition.commit()
+        assert [one.get("headers") for one in it.chunks[0]["records"]] == [{"user-id": "ada"}, None]
+
+    play(story)
+
+
+def test_too_many_dead_letters_stop_before_their_batch_and_a_restart_does_not_forget():
+    async def story():
+        config = ChunkerConfig(
+            "records", POLICY, WordCounter(), dead_letter_limit=DeadLetterLimit(1, 5)
+        )
+        it = Story(config)
+        await it.open()
+        it.feed(*[raw(number, 1, key=None) for number in range(2)], raw(2, None, key=b""))
+        await it.partition.commit()
+        await it.partition.close()
+        for _ in range(2):
+            await it.open()
+            with pytest.raises(StateError, match=r"records\[0\]@5: 6 .* from offset 0 on"):
+                it.feed(raw(3, None, key=b"\xff"), raw(4, 1, key=None), raw(5, 1, key=None))
+            assert it.partition.state.position == 3
+            await it.partition.hold(1.0)
+            await it.partition.close()
+        assert sum(len(step.dead_letters) for step in it.broker.transactions) == 3
+        await it.open()
+        it.feed(raw(3, 1, key=None), raw(4, 1), *[raw(it, 1, key=None) for it in range(5, 10)])
+        await it.partition.commit()
+        assert sum(len(step.dead_letters) for step in it.broker.transactions) == 9
+
+    play(story)
+
+
+def test_dead_letters_of_a_replay_are_not_counted_toward_the_limit_again():
+    async def story():
+        config = ChunkerConfig(
+            "records", POLICY, WordCounter(), dead_letter_limit=DeadLetterLimit(1, 3)
+        )
+        it = Story(config)
+        log = [raw(0, 1), raw(1, 1, key=None), raw(2, 1, key=None), raw(3, 1, key=None)]
+        for _ in range(3):
+            await it.open()
+            it.feed(*log)
+            await it.partition.commit()
+            await it.partition.close()
+        await it.open()
+        with pytest.raises(StateError, match=r"4 records in a row, from offset 1 on"):
+            it.feed(*log, raw(4, 1, key=None))
+
+    play(story)
+
+
+def test_records_that_name_another_session_are_counted_once_and_stay_with_their_key(caplog):
+    async def story():
+        it = Story()
+        await it.open()
+        lines = [
+            (b"s1", b'{"sessionId":"s1"}'),
+            (b"s1", b'{"sessionId":"s2"}'),
+            (b"s1", b'{"session_id":"s3"}'),
+            (b"s1", b'{"agentId":"s1","sessionId":"s2"}'),
+            (b"s1", b'{"payload":{"sessionId":"s2"}}'),
+            (None, b'{"sessionId":"s2"}'),
+            (b"s1", b'{"sessionId":"s4"}'),
+        ]
+        log = [raw(number, 1, key=key) for number, (key, _) in enumerate(lines)]
+        for message, (_, value) in zip(log, lines, strict=True):
+            message.value = value
+        it.feed(*log[:6])
+        await it.partition.commit()
+        await it.partition.close()
+        await it.open()
+        it.feed(*log[it.partition.state.position :], first=it.partition.state.position)
+        await it.partition.commit()
+        assert it.metrics.counts["processor_session_mismatches_total",] == 3
+        assert {chunk["session"] for chunk in it.chunks} == {"s1"}
+
+    play(story)
+    told = [(it.record, it.session) for it in caplog.records if "another session" in it.message]
+    assert told == [("records[0]@1", "s1"), ("records[0]@6", "s1")]
 
 
 def test_a_held_partition_goes_on_where_it_was_without_a_fence():

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from processor.core.errors import ProcessorError
+from processor.core.errors import ConfigError, ProcessorError
 from processor.core.policy import ChunkPolicy
 from processor.counters import CharsOverFour
 from processor.protocol.changelog import Counts, PartitionEntry
@@ -23,6 +23,18 @@ ENTRY = PartitionEntry(
 )
 FITS = {"partition_count": 4, "log_start": 0, "stable_end": 9, "committed": 7}
 REBUILD, RESET = "`processor state rebuild", "`processor state reset`"
+
+
+@pytest.mark.parametrize(("before", "now"), [((), ("user-id",)), (("user-id",), ())])
+def test_what_chunks_carry_is_part_of_the_policy(before, now):
+    configs = [
+        ChunkerConfig("records", ChunkPolicy(10, carry_headers=it), CharsOverFour())
+        for it in (before, now)
+    ]
+    entry = replace(ENTRY, rule=configs[0].rule)
+    with pytest.raises(ConfigError, match=r"carry_headers .* -> .*ACCEPT_POLICY_CHANGE"):
+        world_agrees(entry, Survey(**FITS), configs[1], "records[0]")
+    world_agrees(entry, Survey(**FITS), configs[0], "records[0]")
 
 
 def test_state_that_fits_is_gone_on_from():

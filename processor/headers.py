@@ -1,0 +1,42 @@
+"""Headers of a record that a chunk carries: which, and as what JSON."""
+
+import base64
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from processor.core.records import Headers
+
+_text: Final = msgspec.json.Encoder().encode
+
+
+def chosen_headers(headers: Sequence[tuple[str, bytes | None]], names: Sequence[str]) -> Headers:
+    """Return those of a record's headers that have one of ``names``, in the order of the names.
+
+    Of a name that comes more than once the last one counts, as in Kafka's ``lastHeader``.
+    """
+    if not headers:
+        return ()
+    last = dict(headers)
+    return tuple((name, last[name]) for name in names if name in last)
+
+
+def headers_json(headers: Headers) -> bytes:
+    """Return the field of a chunk's record that carries ``headers``, its comma included.
+
+    A value is a string where it is UTF-8, else an object with its ``base64``; null stays null.
+    Without headers there is no field.
+    """
+    if not headers:
+        return b""
+    return b'"headers":{%b},' % b",".join(b"%b:%b" % (_text(it), _value(at)) for it, at in headers)
+
+
+def _value(value: bytes | None) -> bytes:
+    if value is None:
+        return b"null"
+    try:
+        return _text(value.decode())
+    except UnicodeDecodeError:
+        return b'{"base64":"%b"}' % base64.b64encode(value)
