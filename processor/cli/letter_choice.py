@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
@@ -23,11 +23,11 @@ def choice_options(verb: Callable[Concatenate[Choice, P], R]) -> Callable[P, R]:
 
     @functools.wraps(verb)
     def with_choice(*args: P.args, **kwargs: P.kwargs) -> R:
-        since, reason, most = (kwargs.pop(name) for name in ("since", "reason", "most"))
-        start_ms = since_ms(str(since), SystemClock().now_ms())
-        return verb(
-            Choice(start_ms, cast("str | None", reason), cast("int | None", most)), *args, **kwargs
-        )
+        since: Any = kwargs.pop("since")
+        reason: Any = kwargs.pop("reason")
+        most: Any = kwargs.pop("most")
+        choice = Choice(since_ms(since, SystemClock().now_ms()), reason, most)
+        return verb(choice, *args, **kwargs)
 
     command: Callable[P, R] = click.option(
         "--max", "most", type=click.IntRange(min=1), metavar="N", help="So many letters at most."

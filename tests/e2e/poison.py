@@ -55,6 +55,8 @@ class Outcome:
 
     verdict: Verdict
     exit_code: int
+    said: str
+    """What the worker that was killed had logged."""
     chunks: dict[str, list[SeenChunk]]
     carriers: dict[str, list[str]]
     dead_letters: list
@@ -84,7 +86,9 @@ def play(app: Deployment, given: Given) -> Outcome:
     app.send([Line(key, None) for key in given.sessions()])
     verdict = app.judged()
     found = app.read(app.chunks)
-    outcome = Outcome(verdict, second.terminate(), {}, {}, app.read(app.topics.dead_letter_topic))
+    outcome = Outcome(
+        verdict, second.terminate(), first.output(), {}, {}, app.read(app.topics.dead_letter_topic)
+    )
     for message in found:
         chunk = read_chunk(message.value)
         outcome.chunks.setdefault(chunk.session, []).append(chunk)

@@ -8,6 +8,8 @@ import time
 import zlib
 from collections import Counter
 
+import pytest
+
 from processor.kafka.topics import has_topic
 from tests.e2e import asking
 from tests.e2e.log_reading import end_offsets
@@ -66,6 +68,13 @@ def redriven(app):
     return [it for it in found if "processor-replay-count" in dict(it.headers)]
 
 
+@pytest.fixture
+def app(deploy):
+    """An app that takes any number of dead letters."""
+    unlimited = {"max_dead_letter_ratio": 1, "max_consecutive_dead_letters": 0}
+    return deploy(partitions=2, idle_s=0, **unlimited)
+
+
 def run(app, *arguments, code=0):
     done = app.run("dead-letters", *arguments)
     assert done.returncode == code, done.stdout + done.stderr
@@ -77,8 +86,7 @@ def run_json(app, *arguments, code=0):
     return [json.loads(line) for line in printed.splitlines()]
 
 
-def test_letters_are_listed_without_content_and_shown_with_it(deploy):
-    app = deploy(partitions=2, idle_s=0)
+def test_letters_are_listed_without_content_and_shown_with_it(app):
     value = b'{"secret":"\x1b[31m"}'
     set_aside(app, [Line(None, value, 0), Line(b"\xff", b"\x00\xff", 1), Line(b"\xff", None, 1)])
     printed = run(app, "list")
@@ -102,8 +110,7 @@ def test_letters_are_listed_without_content_and_shown_with_it(deploy):
     assert "no dead letter at" in app.run("dead-letters", "show", "0", "7").stderr
 
 
-def test_killed_beside_a_commit_and_run_again_each_letter_is_a_record_once(deploy):
-    app = deploy(partitions=2, idle_s=0)
+def test_killed_beside_a_commit_and_run_again_each_letter_is_a_record_once(app):
     lines = list(strays(COUNT))
     set_aside(app, lines)
     # The last one leaves no transaction open, for which a reader would have to wait.
@@ -140,8 +147,7 @@ def test_killed_beside_a_commit_and_run_again_each_letter_is_a_record_once(deplo
     assert verified.returncode == 0, verified.stdout
 
 
-def test_what_has_no_session_stays_until_it_is_given_one(deploy):
-    app = deploy(partitions=2, idle_s=0)
+def test_what_has_no_session_stays_until_it_is_given_one(app):
     bodies = [b'{"about":{"session":"s1"}}', b'{"about":{}}', b"plain", b"\xff"]
     set_aside(app, [*(Line(None, body, 0) for body in bodies), Line(b"\xff", b'"bad key"', 1)])
 
@@ -175,9 +181,8 @@ def test_what_has_no_session_stays_until_it_is_given_one(deploy):
     assert {it.partition for it in in_session} == {zlib.crc32(b"rescued") % 2}
 
 
-def test_dead_letter_topic_that_was_made_anew_is_noticed(deploy):
+def test_dead_letter_topic_that_was_made_anew_is_noticed(app):
     """Its offsets begin at 0 again: the letters there now were never sent."""
-    app = deploy(partitions=1, idle_s=0)
     set_aside(app, [Line(None, b'"first"', 0)])
     run(app, "redrive", "--session", "s1")
     asyncio.run(asking.delete_topic(app.bootstrap, app.topics.dead_letter_topic))

@@ -168,13 +168,15 @@ CHILD = GIVEN.session(
 PARENT = GIVEN.session("parent", '{"id":"parent","session_id":"parent"}')
 
 
-def test_key_names_the_session_whatever_the_body_says(outcome):
+def test_key_names_the_session_whatever_the_body_says_and_a_mismatch_is_told(outcome):
     """Symptom: a child's rollout named its parent's session, and the two overwrote each other.
 
     garrytan/gbrain#4981, anthropics/claude-code#15545.
     """
     assert outcome.values("agent-a") == CHILD
     assert outcome.values("parent") == PARENT
+    # Once: the others are only counted.
+    assert outcome.said.count("a record names another session than its key") == 1
 
 
 OKS = GIVEN.session("oks", *['"ok"'] * 5)
