@@ -179,6 +179,7 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_chunk_bytes=settings.max_chunk_bytes,
         max_chunk_records=settings.max_chunk_records,
         carry_headers=tuple(filter(None, map(str.strip, settings.carry_headers.split(",")))),
+        deduplicate_records=settings.deduplicate_records,
     )
     return ChunkerConfig(
         topic=settings.records_topic,

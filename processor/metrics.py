@@ -7,6 +7,8 @@ MetricName = Literal[
     "processor_records_total",
     # Counter: records set aside. Tags: reason
     "processor_dead_letters_total",
+    # Counter: records left out because they repeat one, by record-id.
+    "processor_duplicates_total",
     # Counter: records that name another session than their key, under which they are chunked.
     "processor_session_mismatches_total",
     # Counter: ends of sessions read.

@@ -239,6 +239,7 @@ class WirePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     max_chunk_bytes: int
     max_chunk_records: int
     carry_headers: tuple[str, ...] = ()
+    deduplicate_records: int = 0
 
     @classmethod
     def of(cls, policy: ChunkPolicy) -> "WirePolicy":
@@ -250,6 +251,7 @@ class WirePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
             policy.max_chunk_bytes,
             policy.max_chunk_records,
             policy.carry_headers,
+            policy.deduplicate_records,
         )
 
     def rule(self, token_counter: str, max_tokens: int) -> dict[str, Any]:

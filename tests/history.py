@@ -38,11 +38,30 @@ def log_of(*items, step_ms=1000, every=1):
     return messages
 
 
+def repeated_of(log, size):
+    """Offsets of the records that repeat one of their session by its id, naively."""
+    known = [
+        (it.offset, it.key, dict(it.headers).get("record-id"))
+        for it in log
+        if is_session(it.key) and it.value is not None
+    ]
+    return {
+        offset
+        for offset, key, name in known
+        if name
+        and any(
+            (key, name) == (other_key, other_name) and offset - size <= earlier < offset
+            for earlier, other_key, other_name in known
+        )
+    }
+
+
 def chunks_of(log, policy=POLICY, *, source=("records", 0), clock_after=None, omit=()):
     """The chunk messages of a log; ``clock_after`` closes by the clock what is due behind it."""
     sessions, closed = PartitionSessions(policy), []
+    repeated = repeated_of(log, policy.deduplicate_records) if policy.deduplicate_records else ()
     for message in log:
-        if not is_session(message.key):
+        if not is_session(message.key) or message.offset in repeated:
             sessions.pass_by(message.timestamp)
             continue
         session = message.key.decode()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from processor.core.session_state import SessionState
-from processor.protocol.changelog import PartitionEntry
+from processor.protocol.changelog import UNKNOWN, PartitionEntry
 from processor.protocol.port import Survey
 
 
@@ -47,6 +47,7 @@ class PartitionView:
             "chunked": counts and counts.chunked,
             "dead_letters": counts and counts.dead_letters,
             "ends": counts and counts.ends,
+            "duplicates": counts and (None if counts.duplicates == UNKNOWN else counts.duplicates),
             "sessions": len(self.states.keys() | self.open_counts.keys()),
             "open_sessions": len(self.open_counts),
             "open_records": sum(self.open_counts.values()),

@@ -115,6 +115,7 @@ async def _rebuild_one(settings: Settings, number: int, consent: _Consent) -> di
         "chunked": entry.counts.chunked,
         "dead_letters": entry.counts.dead_letters,
         "ends": entry.counts.ends,
+        "duplicates": entry.counts.duplicates,
         "rule": entry.rule,
         "written": not consent.is_dry_run,
     }

@@ -33,6 +33,7 @@ from processor.protocol.changelog import (
     decode_sessions,
     encode_partition,
 )
+from processor.protocol.record_ids import RecordIds
 from processor.protocol.start_checks import first_entry, world_agrees
 from processor.settings import Settings
 
@@ -105,7 +106,7 @@ async def _look(settings: Settings, number: int) -> PartitionView:
         world_agrees(entry, survey, chunker_config(settings), where)
     except ProcessorError as error:
         problem = str(error)
-    replay = await _replay(settings, number, entry) if entry else []
+    replay = await _replay(settings, number, entry, survey.log_start) if entry else []
     return PartitionView(
         settings.records_topic,
         number,
@@ -118,20 +119,22 @@ async def _look(settings: Settings, number: int) -> PartitionView:
 
 
 async def _replay(
-    settings: Settings, number: int, entry: PartitionEntry
+    settings: Settings, number: int, entry: PartitionEntry, log_start: int
 ) -> list[tuple[int, bytes | None, bytes | None]]:
-    """Return what a replay would read: offset, key and whether there is a value."""
+    """Return what a replay would take: offset, key and whether there is a value."""
     found: list[tuple[int, bytes | None, bytes | None]] = []
     if entry.low >= entry.seen:
         return found
+    size = entry.rule.get("deduplicate_records", 0)
+    ids = RecordIds(size)
     place = TopicPartition(settings.records_topic, number)
     async with partition_reader(client_settings(settings), place) as reader:
-        reader.seek(place, entry.low)
+        reader.seek(place, max(entry.low - size, log_start))
         async for records in read_to_end(reader, place):
             found += [
                 (it.offset, it.key, None if it.value is None else b"")
                 for it in records
-                if it.offset < entry.seen
+                if not ids.is_repeated(it) and entry.low <= it.offset < entry.seen
             ]
             if records[-1].offset >= entry.seen - 1:
                 break

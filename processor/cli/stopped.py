@@ -26,6 +26,7 @@ POLICY: Final = (
     "max_chunk_bytes",
     "max_chunk_records",
     "carry_headers",
+    "deduplicate_records",
 )
 #: Below the transaction's own timeout: a commit given up here is given up by the broker too.
 _COMMIT_TIMEOUT_S: Final = 25.0

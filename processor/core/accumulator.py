@@ -219,7 +219,6 @@ class SessionAccumulator:
     def _open(self, record: Record, now_ms: int) -> tuple[Chunk, ...]:
         size_bytes = ENVELOPE_BYTES + _ESCAPED_BYTES * len(self.session)
         held = self.held = OpenChunk(size_bytes=size_bytes, opened_at_ms=now_ms)
-        self.ended = False
         self._join(held, record, now_ms)
         why = why_alone(held, self._policy)
         return () if why is None else (self._close(why),)

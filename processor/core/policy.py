@@ -49,6 +49,8 @@ class ChunkPolicy:
         max_chunk_bytes: Cap of the encoded chunk.
         max_chunk_records: Cap of records in a chunk.
         carry_headers: Names of the record headers that go into a chunk; they count in its bytes.
+        deduplicate_records: Offsets in which a record with the ``record-id`` of another one of its
+            session is left out; 0 is none.
         flush_tokens: Tokens that close a chunk, derived from ``flush``.
         idle_ms: Milliseconds without a record that close one, derived from ``flush``.
         max_age_ms: ``max_age_s`` in milliseconds.
@@ -65,6 +67,7 @@ class ChunkPolicy:
     max_chunk_bytes: int = 900_000
     max_chunk_records: int = 10_000
     carry_headers: tuple[str, ...] = ()
+    deduplicate_records: int = 0
     flush_tokens: int = field(init=False, compare=False)
     idle_ms: int = field(init=False, compare=False)
     max_age_ms: int = field(init=False, compare=False)
@@ -74,9 +77,10 @@ class ChunkPolicy:
             if getattr(self, name) < 1:
                 message = f"{name} must be at least 1, not {getattr(self, name)}"
                 raise ConfigError(message)
-        if self.max_age_s < 0:
-            message = f"max_age_s must be 0 (never) or more, not {self.max_age_s}"
-            raise ConfigError(message)
+        for name in ("max_age_s", "deduplicate_records"):
+            if getattr(self, name) < 0:
+                message = f"{name} must be 0 (never) or more, not {getattr(self, name)}"
+                raise ConfigError(message)
         self._check_headers()
         if self.flush is None:
             object.__setattr__(self, "flush", Tokens(self.max_tokens))

@@ -15,27 +15,26 @@ its last record, and that the chunks topic refused a record.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from itertools import takewhile
-from typing import Final, NamedTuple
+from itertools import islice, takewhile
+from typing import Final
 
 import msgspec
 
 from processor.core.accumulator import SessionAccumulator
 from processor.core.chunks import Chunk
 from processor.core.errors import ConfigError
-from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle, Tokens
-from processor.core.records import Record
+from processor.core.policy import NEVER_MS
 from processor.core.session_state import SessionState
-from processor.counters import TokenCounter, count_tokens, counter_named
-from processor.headers import chosen_headers, headers_json
+from processor.proof.chunk_rule import Rule, rule_of
 from processor.proof.dead_letters import is_session
 from processor.proof.message import Message
+from processor.proof.repeats import left_out
 from processor.proof.report import FaultKind
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
-from processor.wire import ChunkEncoder, WireChunk, chunk_headers, read_value
+from processor.wire import chunk_headers
 
 _SHOWN: Final = 60
 _ARRIVAL: Final = (
@@ -47,28 +46,6 @@ _Fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 class _Offset(msgspec.Struct):
     offset: int | None
-
-
-class _Rule(NamedTuple):
-    """What a chunk was cut, counted and written by."""
-
-    policy: ChunkPolicy
-    counter: TokenCounter
-    encoder: ChunkEncoder
-
-    def records(self, session: str, messages: Sequence[Logged]) -> list[Record]:
-        """Return messages of a session as the core takes them; what an end gives counts nothing."""
-        read = [read_value(it.value or b"") for it in messages]
-        counts = count_tokens(self.counter, [text for text, _, _ in read])
-        made = []
-        for logged, tokens, (_, carried, size_bytes) in zip(messages, counts, read, strict=True):
-            offset, timestamp_ms, _, value, there = logged
-            headers = chosen_headers(there, self.policy.carry_headers)
-            size = size_bytes + len(headers_json(headers))
-            made.append(
-                Record(session, value or b"", tokens, offset, timestamp_ms, size, carried, headers)
-            )
-        return made
 
 
 class _Session:
@@ -87,13 +64,23 @@ class _Session:
         while self.queue and self.queue[0].offset < state.next_offset:
             self.queue.popleft()
 
-    def needed_for(self, seen: Seen) -> list[Logged]:
+    def needed_for(self, seen: Seen, window: int) -> list[Logged]:
         """Return the messages that a chunk comes from, and the one that may have closed it."""
         last = seen.last_offset
         needed = list(takewhile(lambda it: it.offset <= last, self.queue))
-        if not seen.chunk.clock and len(needed) < len(self.queue):
-            needed.append(self.queue[len(needed)])
+        behind = islice(self.queue, len(needed), None)
+        if window:
+            gone = {it.offset for it in left_out(needed, seen, window)}
+            size = seen.chunk.policy.deduplicate_records
+            needed = [it for it in needed if it.offset not in gone and not it.repeats_within(size)]
+        if not seen.chunk.clock:
+            needed += islice((it for it in behind if not _is_left_out(it, seen)), 1)
         return needed
+
+    def has_behind(self, seen: Seen) -> bool:
+        """Tell whether a message behind the chunk's last record may have closed it."""
+        behind = takewhile(lambda it: it.offset > seen.last_offset, reversed(self.queue))
+        return any(not _is_left_out(it, seen) for it in behind)
 
 
 class Recomputation:
@@ -106,12 +93,12 @@ class Recomputation:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._sessions: dict[bytes, _Session] = {}
-        self._rules: dict[tuple[object, ...], _Rule | None] = {}
+        self._rules: dict[tuple[object, ...], Rule | None] = {}
         self._log_time_ms = 0
         self._is_past_chunks = False
 
-    def take_records(self, messages: Sequence[Message]) -> None:
-        """Take the log's next messages."""
+    def take_records(self, messages: Sequence[Message], repeats: Mapping[int, int]) -> None:
+        """Take the log's next messages, and which of them repeat one by their ids."""
         for message in messages:
             self._log_time_ms = max(self._log_time_ms, message.timestamp)
             key = message.key or b""
@@ -122,7 +109,8 @@ class Recomputation:
             if not is_needed or message.offset < session.state.next_offset:
                 continue
             at = (message.offset, message.timestamp, self._log_time_ms)
-            session.queue.append(Logged(*at, message.value, message.headers))
+            about = (message.value, message.headers, repeats.get(message.offset))
+            session.queue.append(Logged(*at, *about))
             if session.due:
                 self._settle(session)
         if not self._scope.is_by_time and _ARRIVAL not in self._scope.report.warnings:
@@ -158,8 +146,8 @@ class Recomputation:
         while session.due:
             seen = session.due[0]
             self._begin(session, seen)
-            records, queue = seen.chunk.records, session.queue
-            is_closed = seen.chunk.clock or (queue and queue[-1].offset > seen.last_offset)
+            records = seen.chunk.records
+            is_closed = seen.chunk.clock or session.has_behind(seen)
             # A record that stands alone closes its chunk itself: there is no need to wait, but
             # it may as well be another one, before which a rule closes.
             if not is_closed and not (len(records) == 1 and self._closed(session, seen)):
@@ -207,7 +195,7 @@ class Recomputation:
         rule = self._rule(seen)
         if rule is None:
             return None
-        chunk, needed = seen.chunk, session.needed_for(seen)
+        chunk, needed = seen.chunk, session.needed_for(seen, self._scope.window)
         held = SessionAccumulator(session.state, rule.policy)
         for logged, record in zip(needed, rule.records(chunk.session, needed), strict=True):
             if logged.value is None:
@@ -224,34 +212,22 @@ class Recomputation:
         """Tell whether retention has deleted what the chunk comes from."""
         start, records, queue = self._scope.starts.records, seen.chunk.records, session.queue
         if records:
-            return (records[0].offset or 0) < start
+            # Which of its records are repeated is known from the offsets before them.
+            before = seen.chunk.policy.deduplicate_records if start else 0
+            return (records[0].offset or 0) - before < start
         return session.state.next_offset < start and not (queue and queue[0].value is None)
 
-    def _rule(self, seen: Seen) -> _Rule | None:
+    def _rule(self, seen: Seen) -> Rule | None:
         """Return the rule of a chunk, ``None`` where it can't be applied here."""
         chunk = seen.chunk
         key = (chunk.token_counter, chunk.max_tokens, chunk.policy)
         if key not in self._rules:
             try:
-                self._rules[key] = self._made_rule(chunk)
+                self._rules[key] = rule_of(chunk, self._scope)
             except ConfigError as error:
                 self._rules[key] = None
                 self._scope.report.warnings.append(f"chunks can't be recomputed: {error}")
         return self._rules[key]
-
-    def _made_rule(self, chunk: WireChunk) -> _Rule:
-        wire, scope = chunk.policy, self._scope
-        policy = ChunkPolicy(
-            chunk.max_tokens,
-            flush=OrIdle(wire.idle_s) if wire.idle_s else Tokens(wire.flush_tokens),
-            max_age_s=wire.max_age_s,
-            max_chunk_bytes=wire.max_chunk_bytes,
-            max_chunk_records=wire.max_chunk_records,
-            carry_headers=wire.carry_headers,
-        )
-        place = (scope.topics.records, scope.partition)
-        encoder = ChunkEncoder(policy, chunk.token_counter, *place)
-        return _Rule(policy, counter_named(chunk.token_counter), encoder)
 
     def _blame(self, seen: Seen, what: str, value: bytes | None = None) -> None:
         expected = found = None
@@ -260,12 +236,19 @@ class Recomputation:
         self._scope.blame_chunk(FaultKind.DIFFERENT, seen, what, expected, found)
 
 
+def _is_left_out(logged: Logged, seen: Seen) -> bool:
+    return logged.repeats_within(seen.chunk.policy.deduplicate_records)
+
+
 def _state_after(session: _Session, seen: Seen) -> SessionState:
     """Return the state that a chunk leaves if it is taken as it stands."""
     chunk = seen.chunk
     next_offset = max(session.state.next_offset, seen.last_offset + 1)
     if chunk.final:
-        behind = next((it for it in session.queue if it.offset >= next_offset), None)
+        behind = next(
+            (it for it in session.queue if it.offset >= next_offset and not _is_left_out(it, seen)),
+            None,
+        )
         if behind is not None and behind.value is None:
             next_offset = behind.offset + 1
     digest = bytes.fromhex(chunk.digest)

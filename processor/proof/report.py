@@ -80,6 +80,7 @@ class Report:
         session_count: Sessions, one for each partition that a key is on.
         chunk_count: Messages of the chunks topic.
         chunked_count: Records found in a chunk, each counted once.
+        duplicate_count: Records left out because they repeat another by their id.
         open_count: Records not in a chunk yet, each session's last ones.
         chunk_gone_count: Records whose chunk retention has deleted.
         record_gone_count: Records in chunks that retention has deleted from the records topic.
@@ -97,6 +98,7 @@ class Report:
     session_count: int = 0
     chunk_count: int = 0
     chunked_count: int = 0
+    duplicate_count: int = 0
     open_count: int = 0
     chunk_gone_count: int = 0
     record_gone_count: int = 0
@@ -113,8 +115,9 @@ class Report:
 
     @property
     def unaccounted_count(self) -> int:
-        """Messages read that are none of: in a chunk, open, missing, an end, a dead letter."""
+        """Messages read that are none of: in a chunk, open, missing, left out, an end, a letter."""
         found = self.chunked_count + self.open_count + self.chunk_gone_count
+        found += self.duplicate_count
         aside = self.end_count + self.sessionless_count
         return self.message_count - found - self.faults[FaultKind.MISSING] - aside
 
@@ -143,6 +146,7 @@ class Report:
         beside = {
             "ends of session": self.end_count,
             "records without a session": self.sessionless_count,
+            "duplicates left out, by record-id": self.duplicate_count,
             "records whose chunks retention has deleted": self.chunk_gone_count,
             "records in chunks that retention has deleted from the log": self.record_gone_count,
             "chunks that can't be recomputed": self.not_recomputed_count,

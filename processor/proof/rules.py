@@ -26,6 +26,7 @@ class Logged(NamedTuple):
         log_time_ms: Largest timestamp of the partition up to it.
         value: Its bytes.
         headers: Its headers, for who computes its chunk again.
+        repeats: Offset of the record that it repeats by its id, see ``repeats.py``.
     """
 
     offset: int
@@ -33,6 +34,11 @@ class Logged(NamedTuple):
     log_time_ms: int
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]] = ()
+    repeats: int | None = None
+
+    def repeats_within(self, size: int) -> bool:
+        """Tell whether it repeats a record of the ``size`` offsets before it."""
+        return self.repeats is not None and self.offset - self.repeats <= size
 
 
 class Next(NamedTuple):

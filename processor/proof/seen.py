@@ -86,6 +86,7 @@ class Scope:
         processed: Offset of the log below which all is known to be processed.
         is_by_time: Its times are the broker's, so that cuts by time can be computed again.
         flush_tokens: Tokens that close a chunk, as the latest one says.
+        window: Offsets in which repeated records are left out, the most that any chunk says.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Scope:
         self.processed = processed
         self.is_by_time = True
         self.flush_tokens: int | None = None
+        self.window = 0
         self._counter: TokenCounter | None = None
         self._counter_name = ""
 

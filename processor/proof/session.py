@@ -5,6 +5,7 @@ from typing import Final
 
 from processor.core.errors import StateError
 from processor.proof.chain import ChainProof
+from processor.proof.repeats import left_out, without
 from processor.proof.report import Fault, FaultKind
 from processor.proof.rules import Logged, faults_within
 from processor.proof.seen import Scope, Seen
@@ -55,22 +56,24 @@ class SessionProof:
 
     def take_record(self, logged: Logged) -> None:
         """Take the session's next record of the log."""
-        if self.is_awaiting_end:
-            self._blame_untrue_end(logged.offset)
-        self.is_ended = False
         self._queue.append(logged)
+        # One that is left out stands between nothing.
+        if not logged.repeats_within(self._scope.window):
+            self._go_on(logged.offset)
 
     def take_end(self, logged: Logged) -> None:
         """Take an end of session."""
         if self._is_first_end():
             self._queue.append(logged)
 
-    def pass_record(self, offset: int, value: bytes) -> None:
+    def pass_record(self, logged: Logged) -> None:
         """Take a record behind the last chunk: it is open, if it may be."""
-        if self.is_awaiting_end:
-            self._blame_untrue_end(offset)
-        self.is_ended = False
-        tokens = self._tokens_due(offset, value)
+        if logged.repeats_within(self._scope.window):
+            self._scope.report.duplicate_count += 1
+            return
+        offset = logged.offset
+        self._go_on(offset)
+        tokens = self._tokens_due(offset, logged.value or b"")
         limit = self._scope.flush_tokens or tokens
         if self._open_tokens + tokens > limit:
             self._blame_overdue()
@@ -92,6 +95,8 @@ class SessionProof:
             self._scope.blame_chunk(kind, seen, what)
         if self._is_chunk_gone() and seen.chunk.t > 1:
             self._begin_at(seen)
+        if self._scope.window:
+            self._leave_repeated(seen)
         logged = self._take_front(seen)
         values = self._match_each(seen) if logged is None else seen.values
         self._chain.take(seen, values, logged or ())
@@ -111,7 +116,7 @@ class SessionProof:
             if logged.value is None:
                 self._settle_end(logged.offset)
             else:
-                self.pass_record(logged.offset, logged.value)
+                self.pass_record(logged)
         self.is_ended = is_ended
 
     def finish(self) -> None:
@@ -119,13 +124,32 @@ class SessionProof:
         if self.is_awaiting_end:
             self._blame_untrue_end(self._last)
 
+    def _go_on(self, offset: int) -> None:
+        if self.is_awaiting_end:
+            self._blame_untrue_end(offset)
+        self.is_ended = False
+
+    def _leave_repeated(self, seen: Seen) -> None:
+        """Take the records off the queue that the chunk left out, and judge those it took."""
+        gone = left_out(self._queue, seen, self._scope.window)
+        self._scope.report.duplicate_count += len(gone)
+        if gone:
+            self._queue = without(self._queue, gone, is_ended=self._is_final)
+        chunked = {it.offset for it in seen.chunk.records}
+        for logged in self._queue:
+            is_certain = (logged.repeats or 0) >= self._scope.starts.records
+            size = seen.chunk.policy.deduplicate_records
+            if is_certain and logged.repeats_within(size) and logged.offset in chunked:
+                what = f"repeats the record-id of offset {logged.repeats}"
+                self._blame(FaultKind.REPEATED, seen, logged.offset, what)
+
     def _take_front(self, seen: Seen) -> list[Logged] | None:
         """Take the chunk's records off the queue if they are its front, exactly."""
         values = seen.values
         front = self._queue[: len(values)]
         if len(front) < len(values):
             return None
-        for record, value, (offset, timestamp_ms, _, expected, _) in zip(
+        for record, value, (offset, timestamp_ms, _, expected, *_) in zip(
             seen.chunk.records, values, front, strict=True
         ):
             if record.offset != offset or value != expected or value is None:
@@ -220,12 +244,16 @@ class SessionProof:
     def _take_final(self, seen: Seen) -> None:
         if not seen.chunk.records and self._is_final:
             self._scope.blame_chunk(FaultKind.END, seen, "a second end with nothing between")
-        elif not self._queue:
+            return
+        window = self._scope.window
+        rows = ((at, it) for at, it in enumerate(self._queue) if not it.repeats_within(window))
+        at, following = next(rows, (0, None))
+        if following is None:
             self.is_awaiting_end = True
-        elif self._queue[0].value is None:
-            del self._queue[0]
+        elif following.value is None:
+            del self._queue[at]
         elif not self._is_end_gone():
-            what = f"final, but the log goes on with a record at offset {self._queue[0].offset}"
+            what = f"final, but the log goes on with a record at offset {following.offset}"
             self._scope.blame_chunk(FaultKind.END, seen, what)
 
     def _is_first_end(self) -> bool:

@@ -21,6 +21,7 @@ from processor.core.errors import StateError
 from processor.proof.dead_letters import DeadLetterProof, is_session
 from processor.proof.message import WHOLE, Message, Starts, Topics
 from processor.proof.recompute import Recomputation
+from processor.proof.repeats import Repeats
 from processor.proof.report import Fault, FaultKind, Report
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
@@ -58,6 +59,7 @@ class PartitionProof:
         self._log_time_ms = 0
         self._is_past_chunks = False
         self._recomputation: Recomputation | None = None
+        self._repeats = Repeats(starts.records)
         self.position = starts.records
         self.letters = DeadLetterProof(topics, partition, starts, report)
 
@@ -75,6 +77,7 @@ class PartitionProof:
         sessions, report, is_past_chunks = self._sessions, self._scope.report, self._is_past_chunks
         log_time_ms = self._log_time_ms
         end_count = sessionless_count = 0
+        repeats = self._repeats.take(messages, self._scope.window)
         for message in messages:
             timestamp_ms = message.timestamp
             log_time_ms = max(log_time_ms, timestamp_ms)
@@ -91,10 +94,13 @@ class PartitionProof:
                     session.pass_end(offset)
                 else:
                     session.take_end(Logged(offset, timestamp_ms, log_time_ms, None))
-            elif is_past_chunks:
-                session.pass_record(offset, value)
+                continue
+            repeated = repeats.get(offset) if repeats else None
+            logged = Logged(offset, timestamp_ms, log_time_ms, value, repeats=repeated)
+            if is_past_chunks:
+                session.pass_record(logged)
             else:
-                session.take_record(Logged(offset, timestamp_ms, log_time_ms, value))
+                session.take_record(logged)
         self._log_time_ms = log_time_ms
         report.message_count += len(messages)
         report.end_count += end_count
@@ -102,7 +108,7 @@ class PartitionProof:
         report.record_count += len(messages) - end_count - sessionless_count
         self._scope.note_time(messages[0].timestamp_type)
         if self._recomputation is not None:
-            self._recomputation.take_records(messages)
+            self._recomputation.take_records(messages, repeats)
         self.position = messages[-1].offset + 1
 
     def read_chunk(self, message: Message) -> Seen | None:
@@ -120,6 +126,8 @@ class PartitionProof:
             what = f"its records are from {source.topic}[{source.partition}]"
             scope.blame_chunk(FaultKind.PARTITION, seen, what)
             return None
+        # Before the log is read as far as this chunk.
+        scope.window = max(scope.window, seen.chunk.policy.deduplicate_records)
         return seen
 
     def take_chunk(self, seen: Seen) -> None:

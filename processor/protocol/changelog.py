@@ -19,6 +19,7 @@ PARTITION_KEY: Final = b""
 #: headers, or its rule a member that is off by default. All others are still of version 1, so
 #: that old and new workers may share an app while they are exchanged.
 VERSION: Final = 2
+UNKNOWN: Final = -1
 _READABLE: Final = (b"\x01", b"\x02")
 _CARRIED: Final = tuple(Carried)
 
@@ -48,12 +49,17 @@ class _Session(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Counts(msgspec.Struct, array_like=True):
-    """What became of the partition's records since its first; ``records`` = ``chunked`` + open."""
+    """What became of the partition's records since its first.
+
+    ``records`` = ``chunked`` + open + ``duplicates``, which are ``UNKNOWN`` until a replay is over
+    that may judge them otherwise than they were: by another policy, or with less of the log.
+    """
 
     records: int = 0
     chunked: int = 0
     dead_letters: int = 0
     ends: int = 0
+    duplicates: int = 0
 
 
 class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):

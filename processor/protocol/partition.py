@@ -271,6 +271,7 @@ class Partition:
         entry, states, changed = kept
         sessions = PartitionSessions(self._config.policy, states, entry.log_time_ms)
         state = PartitionState(self._config, self.number, entry, sessions, self._omitted)
+        state.look_back(survey.log_start)
         for session in changed:
             state.put(session)
         return state

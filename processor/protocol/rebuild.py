@@ -36,6 +36,7 @@ from processor.protocol.changelog import (
 )
 from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord, Survey
+from processor.protocol.record_ids import RecordIds
 from processor.protocol.runs import log_times_ms
 from processor.protocol.state import ChunkerConfig
 from processor.wire import WireChunk, decode_chunk
@@ -115,6 +116,7 @@ class Rebuild:
         self._log_time_ms = 0
         self._fingerprint: tuple[int, int] | None = None
         self._seen: int | None = None
+        self._ids: RecordIds | None = None
         if config.start_at_end:
             message = (
                 f"{self._where}: with KAFKA_AUTO_OFFSET_RESET=latest the records before the first "
@@ -191,6 +193,8 @@ class Rebuild:
             records: The records.
             arrived_at_ms: The time now, as in ``log_times_ms``.
         """
+        # Every chunk is read by now, and the last one tells of the rule.
+        self._ids = self._ids or RecordIds(self._rule.get("deduplicate_records", 0))
         timestamps_ms = [it.timestamp for it in records]
         times_ms = log_times_ms(records, timestamps_ms, arrived_at_ms, self._log_time_ms)
         for record, before_ms, at_ms in zip(records, times_ms, times_ms[1:], strict=False):
@@ -198,7 +202,10 @@ class Rebuild:
                 self._seen = record.offset
             if record.offset >= self.seen:
                 return False
-            self._take_record(record, before_ms)
+            if not self._ids.is_repeated(record):
+                self._take_record(record, before_ms)
+            elif _session(record) is not None:
+                self._counts.duplicates += 1
             self._log_time_ms = at_ms
             self._fingerprint = (record.offset, record.timestamp)
         return True
@@ -207,7 +214,7 @@ class Rebuild:
         """Return the state, once the log is read."""
         low = self._low or LowWater(self.seen, self._log_time_ms)
         open_record_count = self._counts.records
-        self._counts.records += self._counts.chunked
+        self._counts.records += self._counts.chunked + self._counts.duplicates
         entry = PartitionEntry(
             low=low.offset,
             log_time_ms=low.log_time_ms,

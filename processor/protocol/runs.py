@@ -6,6 +6,7 @@ records in columns, and what is the same for a session is done once for its run.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import accumulate, compress, repeat
 from operator import itemgetter
@@ -130,7 +131,11 @@ def log_times_ms(
 
 
 def grouped(
-    stretch: Columns, keys: Keys, counter: TokenCounter, carry_headers: Sequence[str] = ()
+    stretch: Columns,
+    keys: Keys,
+    counter: TokenCounter,
+    carry_headers: Sequence[str] = (),
+    left_out: AbstractSet[int] = frozenset(),
 ) -> Stretch:
     """Return the records of ``stretch`` by session, tokens counted and bytes looked at.
 
@@ -139,6 +144,7 @@ def grouped(
         keys: What its keys name, and maybe others.
         counter: Counts the tokens.
         carry_headers: Names of the headers that go along.
+        left_out: Offsets of records that are in no run.
     """
     sessions, errors = keys
     read = _read([value or b"" for value in stretch.values], counter)
@@ -164,9 +170,11 @@ def grouped(
             ),
         )
     )
-    indexes_of: defaultdict[bytes | None, list[int]] = defaultdict(list)
+    indexes_of: dict[bytes | None, list[int]] = defaultdict(list)
     for index, key in enumerate(stretch.keys):
         indexes_of[key].append(index)
+    if left_out:
+        indexes_of = _without(indexes_of, stretch.offsets, left_out)
     times_ms = stretch.times_ms
     at_ms = times_ms[1:]
     runs: list[Run] = []
@@ -187,6 +195,19 @@ def grouped(
     sessionless.sort(key=itemgetter(0))
     aside = [(stretch.records[index], error) for index, error in sessionless]
     return Stretch(runs, aside, _mismatched(stretch, named, read.named))
+
+
+def _without(
+    indexes_of: Mapping[bytes | None, Sequence[int]],
+    offsets: Sequence[int],
+    left_out: AbstractSet[int],
+) -> dict[bytes | None, list[int]]:
+    """Return the indexes of each key but those left out; a key may have none left."""
+    kept = {
+        key: [it for it in indexes if offsets[it] not in left_out]
+        for key, indexes in indexes_of.items()
+    }
+    return {key: indexes for key, indexes in kept.items() if indexes}
 
 
 def _mismatched(

@@ -8,6 +8,8 @@ their chunks closed and the mark is read in the same breath, so what is durable 
 replay starts always fit, however far the next batches have moved on while the commit is under way.
 """
 
+from collections.abc import Set as AbstractSet
+from copy import copy
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
@@ -19,11 +21,12 @@ from processor.core.policy import NEVER_MS, ChunkPolicy
 from processor.core.session_state import SessionState
 from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter
-from processor.protocol.changelog import Counts, PartitionEntry, encode_partition
+from processor.protocol.changelog import UNKNOWN, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter, session_of
 from processor.protocol.dead_letter_limit import NO_LIMIT, DeadLetterLimit
 from processor.protocol.mismatches import Mismatches
 from processor.protocol.port import Batch, LogRecord, Transaction
+from processor.protocol.record_ids import RecordIds
 from processor.protocol.runs import Columns, Keys, columns, grouped, keys_of
 from processor.protocol.stage import Stage, Tally
 from processor.wire import ChunkEncoder, WirePolicy
@@ -105,12 +108,11 @@ class PartitionState:
         self.is_behind = True
         self.position = entry.low
         self.seen = entry.seen
-        self.counts = Counts(
-            entry.counts.records,
-            entry.counts.chunked,
-            entry.counts.dead_letters,
-            entry.counts.ends,
-        )
+        self.counts = copy(entry.counts)
+        self._low = entry.low
+        self._ids = RecordIds(config.policy.deduplicate_records)
+        if entry.rule.get("deduplicate_records") != config.rule.get("deduplicate_records"):
+            self.counts.duplicates = UNKNOWN
 
     @property
     def _where(self) -> str:
@@ -125,6 +127,18 @@ class PartitionState:
     def staged_bytes(self) -> int:
         """Bytes of the chunks staged, for whoever bounds memory."""
         return self._stage.chunk_bytes
+
+    def look_back(self, log_start: int) -> None:
+        """Begin as far before the replay as records are remembered by their ids.
+
+        Args:
+            log_start: First offset that the log still holds.
+        """
+        wanted = self._low - self._config.policy.deduplicate_records
+        self.position = max(wanted, log_start)
+        if wanted < self.position > 0:
+            # What a record that is deleted now made a duplicate is none in the replay.
+            self.counts.duplicates = UNKNOWN
 
     def feed(self, batch: Batch) -> None:
         """Process a batch; then, at the end of the log, close by the clock what is due.
@@ -174,6 +188,10 @@ class PartitionState:
         for carried, count in stage.carried.items():
             stage.tally["processor_records_total", (("carried", carried),)] = count
             self.counts.records += count
+        duplicates = stage.tally["processor_duplicates_total", ()]
+        self.counts.records += duplicates
+        if self.counts.duplicates != UNKNOWN:
+            self.counts.duplicates += duplicates
         self._check_conservation()
         return stage.transaction(self._entry(), self.seen), stage.tally
 
@@ -207,36 +225,47 @@ class PartitionState:
             raise StateError(message)
 
     def _check_conservation(self) -> None:
-        """Every record is in a chunk or open, now; before anything else is made durable."""
-        accounted = self.counts.chunked + self.sessions.open_record_count
-        if not self.is_replaying and self.counts.records != accounted:
+        """Every record is in a chunk, open or a duplicate; before anything more is durable."""
+        if self.is_replaying:
+            return
+        counts, open_count = self.counts, self.sessions.open_record_count
+        if counts.duplicates == UNKNOWN:
+            counts.duplicates = max(counts.records - counts.chunked - open_count, 0)
+        if counts.records != counts.chunked + open_count + counts.duplicates:
             message = (
-                f"{self._where}: {self.counts.records} records were "
-                f"read up to offset {self.seen}, but {self.counts.chunked} are in chunks and "
-                f"{self.sessions.open_record_count} open. Nothing more is committed: run "
-                "`processor verify`, and report this"
+                f"{self._where}: {counts.records} records were read up to offset {self.seen}, but "
+                f"{counts.chunked} are in chunks, {open_count} open and {counts.duplicates} "
+                "duplicates. Nothing more is committed: run `processor verify`, and report this"
             )
             raise StateError(message)
 
     def _feed_records(self, batch: Batch) -> None:
-        log = columns(batch.records, batch.arrived_at_ms, self.sessions.log_time_ms)
+        records = batch.records
+        if self.position < self._low:
+            records = self._ids.remembered(records, self._low)
+        log = columns(records, batch.arrived_at_ms, self.sessions.log_time_ms)
         keys = keys_of(log.keys)
         # Before anything of the batch is taken in: if it is refused, the state is as before it.
         limit = self._config.dead_letter_limit
         self._meter = limit.metered(log, keys, self.seen, self._meter, self._where)
+        left_out = self._ids.repeated(records, keys.errors)
+        if left_out:
+            count = sum(it >= self.seen for it in left_out)
+            self._stage.tally["processor_duplicates_total", ()] += count
         # An end stands between its session's records, so it is fed by itself.
         start = 0
         for stop in [index for index, value in enumerate(log.values) if value is None]:
-            self._feed_stretch(log.part(start, stop), keys)
+            self._feed_stretch(log.part(start, stop), keys, left_out)
             self._feed_end(log.records[stop], log.times_ms[stop + 1])
             start = stop + 1
-        self._feed_stretch(log.part(start, len(log.records)) if start else log, keys)
+        self._feed_stretch(log.part(start, len(records)) if start else log, keys, left_out)
         if log.records:
             self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
 
-    def _feed_stretch(self, stretch: Columns, keys: Keys) -> None:
+    def _feed_stretch(self, stretch: Columns, keys: Keys, left_out: AbstractSet[int]) -> None:
+        config = self._config
         runs, sessionless, mismatched = grouped(
-            stretch, keys, self._config.counter, self._config.policy.carry_headers
+            stretch, keys, config.counter, config.policy.carry_headers, left_out
         )
         read = chain.from_iterable(run.records for run in runs)
         new = (it for it in read if (it.offset or 0) >= self.seen) if self.is_replaying else read
@@ -286,7 +315,7 @@ class PartitionState:
             self._stage.add_session(state)
 
     def _entry(self) -> bytes:
-        low = self.sessions.low_water(self.position)
+        low = self.sessions.low_water(max(self.position, self._low))
         return encode_partition(
             PartitionEntry(
                 low=low.offset,

@@ -69,10 +69,15 @@ class TransactionState:
 
 
 class SimulatedPartition:
-    """One partition number of all topics, and the coordinators that serve it."""
+    """One partition number of all topics, and the coordinators that serve it.
 
-    def __init__(self, number):
+    Attributes:
+        remembered: Offsets in which a record with the id of another is left out.
+    """
+
+    def __init__(self, number, remembered=0):
         self.number = number
+        self.remembered = remembered
         self.records = Log()
         self.logs = {topic: Log() for topic in TOPICS}
         self.logs[CHUNKS].max_bytes = MAX_MESSAGE_BYTES
@@ -83,9 +88,9 @@ class SimulatedPartition:
 
     # What producers of records do.
 
-    def append(self, timestamp_ms, key, value, owner=None):
+    def append(self, timestamp_ms, key, value, owner=None, headers=()):
         offset = self.records.high_watermark
-        self.records.append(InputRecord(offset, timestamp_ms, key, value), owner)
+        self.records.append(InputRecord(offset, timestamp_ms, key, value, headers), owner)
 
     # What the transaction coordinator answers.
 

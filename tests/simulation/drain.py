@@ -1,6 +1,12 @@
 """The end of a history: no more faults, and everything has to come out."""
 
-from tests.simulation.oracle import ViolationError, check_partition, entries_of, mark_of
+from tests.simulation.oracle import (
+    ViolationError,
+    check_partition,
+    entries_of,
+    mark_of,
+    needed_from,
+)
 from tests.simulation.scheduler import Fate
 
 _ROUNDS = 120
@@ -26,7 +32,7 @@ def drain(world, ending):
             world.kill(worker)
     if ending >= 2:
         for partition in world.partitions:
-            partition.records.start = max(partition.records.start, mark_of(partition))
+            partition.records.start = max(partition.records.start, needed_from(partition))
     for n in range(_ROUNDS):
         if n == _TIMEOUT_ROUND:
             for partition in world.partitions:

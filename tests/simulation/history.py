@@ -30,6 +30,7 @@ _KINDS, _BOUNDS = list(WEIGHTS), list(accumulate(WEIGHTS.values()))
 _WORKERS = (0, 0, 0, 1, 1, 2)
 _PICKS = 9973
 _HUGE_BYTES = 8000
+_TWICE_SHARE = 0.25
 _CALM = (Fate.DONE,)
 ANSWERS_LOST = (Fate.ANSWER_LOST, *_CALM * 10)
 RESENT = (Fate.RESENT, Fate.DONE)
@@ -53,6 +54,7 @@ class Line(NamedTuple):
         is_hidden: Part of a transaction that is open at first.
         leaves_hole: A marker, or an aborted record, stands before it.
         steps_back: Its timestamp is older than that of the one before it.
+        record_id: By which its producer knows it; sent twice, it has it twice.
     """
 
     key: bytes | None
@@ -62,6 +64,7 @@ class Line(NamedTuple):
     is_hidden: bool
     leaves_hole: bool
     steps_back: bool
+    record_id: bytes | None = None
 
     def value(self, offset):
         if self.kind == "end":
@@ -85,6 +88,7 @@ class History(NamedTuple):
         skews_ms: How far each worker's clock is off.
         max_replay: Records after which open sessions are checkpointed.
         learns_late: A worker hears of a rebalance only by an action of its own.
+        remembered: Offsets in which a record with the id of another is left out.
     """
 
     scripts: list
@@ -93,6 +97,7 @@ class History(NamedTuple):
     skews_ms: tuple
     max_replay: int
     learns_late: bool
+    remembered: int = 0
 
 
 class Theme(NamedTuple):
@@ -132,7 +137,17 @@ def draw(seed, **about):
         actions += draw_round(rng, theme.network)
     skews_ms = tuple(rng.choice((0, -theme.skew_ms, theme.skew_ms)) for _ in NAMES)
     max_replay = rng.choice((2, 3, 5, 1000))
-    return History(scripts, actions, rng.randrange(4), skews_ms, max_replay, theme.learns_late)
+    history = History(scripts, actions, rng.randrange(4), skews_ms, max_replay, theme.learns_late)
+    return _with_ids(history, rng) if rng.random() < _TWICE_SHARE else history
+
+
+def _with_ids(history, rng):
+    """Return the history with producers that send twice and workers that leave repeats out."""
+    scripts = [
+        [line._replace(record_id=rng.choice((None, b"1", b"2", b"3"))) for line in script]
+        for script in history.scripts
+    ]
+    return history._replace(scripts=scripts, remembered=rng.choice((1, 3, 8)))
 
 
 def _draw_round(rng, network):

@@ -86,6 +86,11 @@ def mark_of(partition):
     return 0 if entry is None else entry["low"]
 
 
+def needed_from(partition):
+    """Return where the log must begin at the latest: the ids before the mark are needed too."""
+    return mark_of(partition) - partition.remembered
+
+
 def chunks_of(partition):
     return [read_chunk(message.value) for message in partition.logs[CHUNKS].committed()]
 
@@ -102,10 +107,12 @@ def check_mark(partition):
     entries, low = entries_of(partition), mark_of(partition)
     durable = {offset for chunk in chunks_of(partition) for offset in chunk.offsets}
     durable |= {offset for entry in entries.values() for offset in entry.get("open", ())}
-    for record in partition.records.committed():
+    records = partition.records.committed()
+    repeated = repeated_of(records, partition.remembered)
+    for record in records:
         if record.offset >= low:
             return
-        if record.value is None or is_dead(record.key):
+        if record.value is None or is_dead(record.key) or record.offset in repeated:
             continue
         if record.offset not in durable:
             message = f"[{partition.number}] a replay from {low} misses record {record.offset}"
@@ -125,7 +132,7 @@ def check_partition(partition):
     chunks = {}
     for chunk in chunks_of(partition):
         chunks.setdefault(chunk.session, []).append(chunk)
-    wanted = reference(records)
+    wanted = reference(records, repeated_of(records, partition.remembered))
     for session in sorted(set(chunks) | set(wanted)):
         problem = _problem(chunks.get(session, []), wanted.get(session, []), records, session)
         if problem:
@@ -196,7 +203,9 @@ def _check_counts(partition, records):
     entry = entries_of(partition)[b""]
     with_session = [it for it in records if not is_dead(it.key)]
     lines = sum(it.value is not None for it in with_session)
-    wanted = [lines, lines, len(records) - len(with_session), len(with_session) - lines]
+    ends = len(with_session) - lines
+    repeated = len(repeated_of(records, partition.remembered))
+    wanted = [lines, lines - repeated, len(records) - len(with_session), ends, repeated]
     if entry["counts"] != wanted:
         _fail(partition, f"counts are wrong, {entry['counts']} for {wanted}")
 
@@ -206,12 +215,24 @@ def _fail(partition, what):
     raise ViolationError(message)
 
 
-def reference(records):
-    """Return, for each session, the cuts that the rules make."""
+def repeated_of(records, remembered):
+    """Return the offsets of records whose id stood so many offsets before, in their session."""
+    latest, repeated = {}, set()
+    for record in records if remembered else ():
+        name = dict(record.headers).get("record-id")
+        if name and record.value is not None and not is_dead(record.key):
+            if record.offset - latest.get((record.key, name), -remembered - 1) <= remembered:
+                repeated.add(record.offset)
+            latest[record.key, name] = record.offset
+    return repeated
+
+
+def reference(records, repeated):
+    """Return, for each session, the cuts that the rules make, without what is repeated."""
     sessions, log_time = {}, 0
     for record in records:
         log_time = max(log_time, record.timestamp)
-        if not is_dead(record.key):
+        if not is_dead(record.key) and record.offset not in repeated:
             sessions.setdefault(record.key.decode(), []).append((record, log_time))
     return {session: _Session().cuts_of(timed) for session, timed in sessions.items()}
 

@@ -4,6 +4,7 @@ Every kind of action is a method ``on_…``; one that makes no sense at the mome
 any part of a history is a history, and a failing one can be cut down to what matters.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
@@ -11,7 +12,7 @@ from processor.core.policy import ChunkPolicy, OrIdle
 from processor.protocol.state import ChunkerConfig
 from tests.builders import WordCounter
 from tests.simulation.broker import AgainError, Group, SimulatedPartition
-from tests.simulation.oracle import ViolationError, check_mark, mark_of
+from tests.simulation.oracle import ViolationError, check_mark, needed_from
 from tests.simulation.scheduler import Fate
 from tests.simulation.worker import Worker
 
@@ -52,11 +53,16 @@ class World:
         self.trace = trace
         self.now = 0.0
         self.scripts = [list(script) for script in history.scripts]
-        self.partitions = [SimulatedPartition(n) for n in range(len(history.scripts))]
+        self.partitions = [
+            SimulatedPartition(n, history.remembered) for n in range(len(history.scripts))
+        ]
         self.group = Group([NAMES[0]] * len(history.scripts))
         self.network = []
         self.config = ChunkerConfig(
-            "records", POLICY, WordCounter(), max_replay_records=history.max_replay
+            "records",
+            replace(POLICY, deduplicate_records=history.remembered),
+            WordCounter(),
+            max_replay_records=history.max_replay,
         )
         self.learns_late = history.learns_late
         self.skews_ms = dict(zip(NAMES, history.skews_ms, strict=True))
@@ -267,10 +273,10 @@ class World:
 
     def on_retain(self, action):
         partition = self._partition(action)
-        mark = mark_of(partition)
-        if mark > partition.records.start:
-            partition.records.start = mark
-            self.say("log", f"[{partition.number}] now starts at {mark}")
+        start = needed_from(partition)
+        if start > partition.records.start:
+            partition.records.start = start
+            self.say("log", f"[{partition.number}] now starts at {start}")
 
     def _partition(self, action):
         return self.partitions[action.partition % len(self.partitions)]
@@ -291,7 +297,8 @@ class World:
             records.append(None)
         at_ms = self.now_ms - (_STEP_BACK_MS if line.steps_back else 0)
         offset, owner = records.high_watermark, "producer" if line.is_hidden else None
-        partition.append(at_ms, line.key, line.value(offset), owner)
+        headers = () if line.record_id is None else (("record-id", line.record_id),)
+        partition.append(at_ms, line.key, line.value(offset), owner, headers)
         self._hidden[number] = self._hidden.get(number, False) or line.is_hidden
         note = "(open transaction)" if line.is_hidden else ""
         self.say("log", f"[{number}] {offset} at {at_ms - _EPOCH_MS} {line.told()}", note)
