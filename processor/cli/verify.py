@@ -14,7 +14,7 @@ from processor.cli.progress import Advance, counted, progress_bar
 from processor.core.errors import ConfigError
 from processor.kafka.connection import client_settings
 from processor.kafka.groups import group_offsets
-from processor.kafka.reading import partition_reader, read_to_end
+from processor.kafka.reading import message_count, partition_reader, read_to_end
 from processor.kafka.topics import describe_topic
 from processor.proof.message import Starts, Topics
 from processor.proof.report import Report
@@ -72,7 +72,7 @@ async def _verify(settings: Settings, *, is_recomputed: bool) -> Report:
             proof.recompute()
         return proof
 
-    length = await _message_count(settings, topics.records, partition_count)
+    length = await message_count(client_settings(settings), topics.records, partition_count)
     with progress_bar("verifying", length) as bar:
         proofs = [
             await _prove(settings, number, proof_of, bar.update)
@@ -84,14 +84,6 @@ async def _verify(settings: Settings, *, is_recomputed: bool) -> Report:
 
 def _topics(settings: Settings) -> Topics:
     return Topics(*(getattr(settings, field) for field in _READ))
-
-
-async def _message_count(settings: Settings, topic: str, partition_count: int) -> int:
-    partitions = [TopicPartition(topic, number) for number in range(partition_count)]
-    async with partition_reader(client_settings(settings), *partitions) as reader:
-        starts = await reader.beginning_offsets(partitions)
-        ends = await reader.end_offsets(partitions)
-    return sum(ends[it] - starts[it] for it in partitions)
 
 
 async def _prove(

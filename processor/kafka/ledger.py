@@ -25,7 +25,7 @@ import socket
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aiokafka import TopicPartition
 from aiokafka.partitioner import DefaultPartitioner
@@ -34,7 +34,7 @@ from processor.core.errors import ConfigError, FencedError, ProcessorError, Unre
 from processor.kafka.connection import client_settings
 from processor.kafka.producing import Offsets, RefusedError, Sending, TransactionalProducer
 from processor.kafka.reading import latest_entries
-from processor.kafka.topics import describe_topic, ensure_compacted_topic
+from processor.kafka.topics import describe_topic, ensure_compacted_topic, has_topic
 from processor.protocol.port import Message
 from processor.settings import Settings
 
@@ -43,8 +43,10 @@ _FENCE_TIMEOUT_S: Final = 40.0
 _COMMIT_TIMEOUT_S: Final = 25.0
 #: Above what a batch adds to its messages.
 _BATCH_OVERHEAD_BYTES: Final = 1024
-#: Parts a name from a key; no name holds it. With an empty key: the entry that says who owns it.
+#: Parts a name from a key; no name holds it.
 _SEPARATOR: Final = b"/"
+#: Key of the entry that says who owns the name.
+_OWNER: Final = b""
 
 
 class Outgoing(NamedTuple):
@@ -92,8 +94,8 @@ class Ledger:
         self._client = client_settings(settings)
         self._topics = topics
         self._name = name
-        self._prefix = name.encode() + _SEPARATOR
-        self._entries_at = TopicPartition(settings.positions_topic, 0)
+        self._prefix = _prefix(name)
+        self._entries_at = _place(settings)
         self._owner = f"process {os.getpid()} on {socket.gethostname()}, {uuid.uuid4().hex}"
         self._has_owned = False
         self._partition_counts: dict[str, int] = {}
@@ -126,14 +128,9 @@ class Ledger:
                 max_batch_bytes=max(1, limit - _BATCH_OVERHEAD_BYTES),
             )
             await self._producer.start(_FENCE_TIMEOUT_S)
-            latest = await latest_entries(self._client, self._entries_at)
-            entries = {
-                key.removeprefix(self._prefix): value
-                for key, value in latest.items()
-                if key.startswith(self._prefix)
-            }
-            self._refuse_other(entries.pop(b"", b"").decode())
-            await self._write((), {b"": self._owner.encode()})
+            entries = await _entries(self._client, self._entries_at, self._prefix)
+            self._refuse_other(entries.pop(_OWNER, b"").decode())
+            await self._write((), {_OWNER: self._owner.encode()})
         except BaseException:
             await self.close()
             raise
@@ -215,6 +212,35 @@ class Ledger:
         everywhere = range(self._partition_counts[topic])
         chosen: int = self._choose_partition(key, everywhere, everywhere)
         return chosen
+
+
+async def ledger_entries(settings: Settings, name: str) -> dict[bytes, bytes]:
+    """Return the entries of a ledger as of now, without becoming its sender.
+
+    Raises:
+        StateError: A foreign transaction hangs in the topic of the entries.
+        UnreachableError: The broker does not answer.
+    """
+    if not await has_topic(settings, settings.positions_topic):
+        return {}
+    entries = await _entries(client_settings(settings), _place(settings), _prefix(name))
+    entries.pop(_OWNER, None)
+    return entries
+
+
+def _prefix(name: str) -> bytes:
+    return name.encode() + _SEPARATOR
+
+
+def _place(settings: Settings) -> TopicPartition:
+    return TopicPartition(settings.positions_topic, 0)
+
+
+async def _entries(client: dict[str, Any], at: TopicPartition, prefix: bytes) -> dict[bytes, bytes]:
+    latest = await latest_entries(client, at)
+    return {
+        key.removeprefix(prefix): value for key, value in latest.items() if key.startswith(prefix)
+    }
 
 
 def _refusal(error: RefusedError, messages: Sequence[Outgoing]) -> ProcessorError:

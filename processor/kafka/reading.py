@@ -107,6 +107,19 @@ async def latest_entries(client: dict[str, Any], partition: TopicPartition) -> d
     return entries
 
 
+async def message_count(client: dict[str, Any], topic: str, partition_count: int) -> int:
+    """Return how many offsets there are from start to end, in all partitions of a topic.
+
+    Raises:
+        UnreachableError: The broker does not answer.
+    """
+    partitions = [TopicPartition(topic, number) for number in range(partition_count)]
+    async with partition_reader(client, *partitions) as reader:
+        starts = await reader.beginning_offsets(partitions)
+        ends = await reader.end_offsets(partitions)
+    return sum(ends[it] - starts[it] for it in partitions)
+
+
 async def ends_of(client: dict[str, Any], topic: str, numbers: Iterable[int]) -> dict[int, Ends]:
     """Ask the broker, over a connection of its own, where partitions end now.
 

@@ -50,6 +50,16 @@ async def describe_topic(settings: Settings, name: str) -> TopicFacts:
     return facts[name]
 
 
+async def has_topic(settings: Settings, name: str) -> bool:
+    """Tell whether there is a topic, creating none.
+
+    Raises:
+        UnreachableError: No broker answers.
+    """
+    async with topic_admin(settings) as admin:
+        return name in await partition_counts(admin)
+
+
 async def ensure_compacted_topic(settings: Settings, name: str) -> TopicFacts:
     """Create a topic of entries by key if there is none, of one partition; check it if there is.
 

@@ -1,7 +1,19 @@
 """A record without a session, set aside whole with its reason and origin."""
 
+from typing import Final
+
 from processor.core.errors import NoSessionError, RecordError, SessionKeyError
 from processor.protocol.port import LogRecord, Message
+
+TOPIC: Final = "__connect.errors.topic"
+PARTITION: Final = "__connect.errors.partition"
+OFFSET: Final = "__connect.errors.offset"
+STAGE: Final = "__connect.errors.stage"
+ERROR_CLASS: Final = "__connect.errors.exception.class.name"
+ERROR_MESSAGE: Final = "__connect.errors.exception.message"
+REASON: Final = "processor-reason"
+#: The headers that a dead letter has beside the record's own, in their order.
+ADDED: Final = (TOPIC, PARTITION, OFFSET, STAGE, ERROR_CLASS, ERROR_MESSAGE, REASON)
 
 
 def session_of(key: bytes | None) -> str:
@@ -28,13 +40,13 @@ def dead_letter(record: LogRecord, topic: str, partition: int, error: RecordErro
     The names are Kafka Connect's, whose values are text; a header that is there is kept.
     """
     about = {
-        "__connect.errors.topic": topic,
-        "__connect.errors.partition": str(partition),
-        "__connect.errors.offset": str(record.offset),
-        "__connect.errors.stage": "KEY_CONVERTER",
-        "__connect.errors.exception.class.name": type(error).__name__,
-        "__connect.errors.exception.message": str(error),
-        "processor-reason": error.reason,
+        TOPIC: topic,
+        PARTITION: str(partition),
+        OFFSET: str(record.offset),
+        STAGE: "KEY_CONVERTER",
+        ERROR_CLASS: type(error).__name__,
+        ERROR_MESSAGE: str(error),
+        REASON: error.reason,
     }
     there = {name for name, _ in record.headers}
     added = [(name, text.encode()) for name, text in about.items() if name not in there]

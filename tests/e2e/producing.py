@@ -20,7 +20,8 @@ class Line(NamedTuple):
     key: bytes | None
     value: bytes | None
     partition: int | None = None
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int | None = None
 
 
 def lines_of(pairs):
@@ -45,31 +46,33 @@ async def producer(bootstrap, **how):
         await client.stop()
 
 
-def send(bootstrap, topic, lines, *, producers=1):
+def send(bootstrap, topic, lines, *, producers=1, **how):
     """Send all lines at once and wait until each is acknowledged.
 
     With several producers, each has sessions of its own, as keys would have it; how they
-    interleave in the log is up to chance.
+    interleave in the log is up to chance. ``how`` is aiokafka's.
     """
     shares = [[] for _ in range(producers)]
     for line in lines:
         shares[zlib.crc32(line.key or b"") % producers].append(line)
 
     async def send_all():
-        await asyncio.gather(*(_send_share(bootstrap, topic, share) for share in shares))
+        await asyncio.gather(*(_send_share(bootstrap, topic, share, how) for share in shares))
 
     asyncio.run(send_all())
 
 
-async def _send_share(bootstrap, topic, lines):
-    async with producer(bootstrap, enable_idempotence=True) as client:
+async def _send_share(bootstrap, topic, lines, how):
+    async with producer(bootstrap, enable_idempotence=True, **how) as client:
         for turn in chunked(lines, LARGEST_TURN):
             await _send_turn(client, topic, turn)
 
 
 async def _send_turn(client, topic, lines):
     sent = [
-        await client.send(topic, line.value, line.key, line.partition, headers=list(line.headers))
+        await client.send(
+            topic, line.value, line.key, line.partition, line.timestamp_ms, list(line.headers)
+        )
         for line in lines
     ]
     await asyncio.gather(*sent)

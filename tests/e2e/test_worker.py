@@ -1,7 +1,6 @@
 """The worker on a broker that behaves; faults are in ``test_faults.py``."""
 
 import asyncio
-import base64
 import json
 import time
 from collections import Counter
@@ -14,17 +13,6 @@ def chunks_of(app, session=None):
     """Return the app's chunks, or those of one session, parsed."""
     found = [json.loads(message.value) for message in app.read(app.chunks)]
     return [chunk for chunk in found if session in (None, chunk["session"])]
-
-
-def carried_values(chunk):
-    """Return each record's carrier and bytes; only for values that JSON rewrites as they were."""
-    for record in chunk["records"]:
-        if "base64" in record:
-            yield "base64", base64.b64decode(record["base64"])
-        elif "text" in record:
-            yield "text", record["text"].encode()
-        else:
-            yield "value", json.dumps(record["value"], separators=(",", ":")).encode()
 
 
 def test_fifty_thousand_records_of_two_hundred_sessions_come_out_whole(deploy):
@@ -141,41 +129,6 @@ def test_quiet_session_is_closed_by_the_clock(deploy):
         (1, "idle", True),
         (2, "idle", True),
     ]
-
-
-ANY_BYTES = {
-    "json": (b'{"a":[1,{"b":null}],"c":"\xc3\xa9"}', None),
-    "not json": (b"plain words, {", "text"),
-    "empty": (b"", "text"),
-    "line break": (b'{"a":\n1}', "text"),
-    "white space": (b' {"a":1}', "text"),
-    "not utf-8": (b'{"a":"\xff\xfe"}', "base64"),
-    "nan": (b'{"a":NaN}', "text"),
-    "lone surrogate": (b'{"a":"\\ud83d"}', "text"),
-    "deep": (b"[" * 10_000 + b"]" * 10_000, "text"),
-    "deeper than any parser": (b"[" * 200_000, "text"),
-    "sixty deep": (b"[" * 60 + b"]" * 60, "value"),
-    "one megabyte": (b'"' + b"x" * 1_000_000 + b'"', "value"),
-    "one megabyte of bytes": (bytes(range(256)) * 4_000, "base64"),
-}
-
-
-def test_any_value_comes_back_to_the_byte_and_is_no_dead_letter(deploy):
-    app = deploy(partitions=2)
-    app.start()
-    app.send([Line(name.encode(), value) for name, (value, _) in ANY_BYTES.items()])
-    app.send([Line(name.encode(), None) for name in ANY_BYTES])
-    verdict = app.judged()
-    assert (verdict.records, verdict.open, verdict.dead_letters) == (len(ANY_BYTES), 0, 0)
-    carried = {
-        chunk["session"]: list(carried_values(chunk))
-        for chunk in chunks_of(app)
-        if chunk["records"]
-    }
-    assert carried.pop("json")[0][0] == "value"
-    for name, found in carried.items():
-        value, carrier = ANY_BYTES[name]
-        assert found == [(carrier, value)], name
 
 
 def test_records_without_a_session_are_dead_letters_once_each(deploy):

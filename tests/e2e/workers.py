@@ -109,6 +109,7 @@ class Deployment:
             records_topic=records_topic or f"{name}.records",
             chunks_topic=f"{name}.chunks",
             dead_letter_topic=f"{name}.dead-letter",
+            positions_topic=f"{name}.positions",
         )
         self.records, self.chunks = self.topics.records_topic, self.topics.chunks_topic
         self.workers = []
@@ -144,6 +145,7 @@ class Deployment:
                 "PROCESSOR_RECORDS_TOPIC": self.records,
                 "PROCESSOR_CHUNKS_TOPIC": self.chunks,
                 "PROCESSOR_DEAD_LETTER_TOPIC": self.topics.dead_letter_topic,
+                "PROCESSOR_POSITIONS_TOPIC": self.topics.positions_topic,
             }
             | {env_name(name): str(value) for name, value in (self._settings | settings).items()}
         )
@@ -181,8 +183,8 @@ class Deployment:
 
     # Records.
 
-    def send(self, lines, *, producers=1):
-        producing.send(self.bootstrap, self.records, lines, producers=producers)
+    def send(self, lines, **how):
+        producing.send(self.bootstrap, self.records, lines, **how)
 
     def flow(self, lines, *, per_s):
         return producing.Flow(self.bootstrap, self.records, lines, per_s=per_s)

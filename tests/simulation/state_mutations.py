@@ -31,13 +31,17 @@ def low_water_off_by_one():
 @mutation()
 def replay_from_the_committed_offset():
     """Open records lie before it."""
-    original = PartitionState.__init__
 
-    def init(self, config, number, entry, *rest):
-        original(self, config, number, entry, *rest)
-        self.position = entry.seen
+    def look_back(self, _):
+        self.position = self.seen
 
-    return [(PartitionState, "__init__", init)]
+    return [(PartitionState, "look_back", look_back)]
+
+
+@mutation()
+def nothing_before_the_replay_is_remembered():
+    """What a record there made a duplicate comes out a second time."""
+    return [(PartitionState, "look_back", lambda *_: None)]
 
 
 @mutation()
