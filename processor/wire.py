@@ -38,6 +38,7 @@ _validate: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _text: Final = msgspec.json.Encoder().encode
 _VALUE: Final = Carried.VALUE  # to look it up in its class takes 0.05 µs, for every record twice
 _LOGGED_VALUE: Final = b'{"offset":%d,"timestamp_ms":%d,"token_count":%d,"value":'
+_LOGGED_HEADERS: Final = b'{"offset":%d,"timestamp_ms":%d,"token_count":%d,%b"value":'
 _WHITE: Final = b" \t"
 # Numbers: looking for one in bytes is a memchr, looking for bytes takes five times as long.
 _LF, _CR = b"\n\r"
@@ -129,13 +130,12 @@ class ChunkEncoder:
         add = parts.append
         for record in chunk.records:
             _, value, token_count, offset, timestamp_ms, _, carried, headers = record
-            if (
-                carried is _VALUE
-                and offset is not None
-                and timestamp_ms is not None
-                and not headers
-            ):
-                add(_LOGGED_VALUE % (offset, timestamp_ms, token_count))
+            if carried is _VALUE and offset is not None and timestamp_ms is not None:
+                numbers = (offset, timestamp_ms, token_count)
+                if headers:
+                    add(_LOGGED_HEADERS % (*numbers, headers_json(headers)))
+                else:
+                    add(_LOGGED_VALUE % numbers)
                 add(value)  # as it is: no copy before the chunk's
                 add(b"},")
             else:

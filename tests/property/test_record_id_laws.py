@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from processor.counters import CharsOverFour
 from processor.protocol.changelog import decode_partition
 from processor.protocol.partition import Partition
-from processor.protocol.port import Batch, Survey
+from processor.protocol.port import Batch
 from processor.protocol.state import ChunkerConfig
 from processor.testing import FakeClock, RecordingMetrics
 from processor.wire import decode_chunk
 from tests.history import Message, chunks_of, repeated_of
+from tests.property.one_log import OneLog
 from tests.strategies import logs, policies
 from tests.unit.proof.verifying import verify
 
@@ -40,37 +41,12 @@ def config_of(policy, *, bound=200_000):
     )
 
 
-class Broker:
-    """One log, and what was committed of it."""
+class Broker(OneLog):
+    """One log, and workers of it that stop and start."""
 
-    def __init__(self, log, log_start=0):
-        self.log, self.log_start = log, log_start
-        self.entries, self.chunks, self.position, self.committed = {}, [], None, None
+    def __init__(self, log):
+        super().__init__(log)
         self.metrics = RecordingMetrics()
-
-    @property
-    def end(self):
-        return self.log[-1].offset + 1 if self.log else 0
-
-    async def fence(self):
-        pass
-
-    async def read_changelog(self):
-        return {key: value for key, value in self.entries.items() if value is not None}
-
-    async def survey(self, _):
-        return Survey(1, self.log_start, self.end, self.committed, {})
-
-    async def seek(self, offset, _):
-        self.position = offset
-
-    async def commit(self, transaction):
-        self.entries |= transaction.entries
-        self.chunks += transaction.output
-        self.committed = transaction.next_offset
-
-    async def discard(self):
-        pass
 
     @property
     def counts(self):
