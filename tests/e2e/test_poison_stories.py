@@ -58,6 +58,27 @@ def test_records_of_a_worker_killed_before_its_commit_come_once_under_their_firs
     assert [record.value for it in found for record in it.records] == values
 
 
+def test_session_that_its_producer_sends_all_again_comes_once_if_asked(deploy):
+    """The same report's other half: the producer lost its checkpoint, and sent all 43 once more."""
+    app = deploy(partitions=1, idle_s=0, token_counter=QUARTERS, deduplicate_records=100)
+    lines = [
+        Line(b"s1", b'{"n":%d}' % number, None, (("record-id", b"%d" % number),))
+        for number in range(43)
+    ]
+    app.send(lines)
+    first = app.start()
+    app.wait_until_caught_up()
+    app.kill(first)
+    app.start()
+    app.send(lines)
+    app.send([Line(b"s1", None)])
+    app.wait_until_caught_up()
+    [chunk] = chunks_of(app)
+    assert [record.value for record in chunk.records] == [line.value for line in lines]
+    # The oracle counts what is left out as missing; this knows which window it was left out by.
+    assert app.run("verify").returncode == 0
+
+
 @pytest.mark.needs("eviction")  # who does this also ends the transactions of the dead
 def test_open_transaction_holds_up_its_partition_alone_until_the_broker_aborts_it(deploy):
     """A producer vanishes with a transaction open; what lies behind it waits, and nothing else."""
