@@ -71,8 +71,10 @@ class FollowedFile:
         self.format_name: str | None = None
         self.memory: dict[str, str] = {}
         self._mark = _mark(b"", b"")
-        # Up to here there is no line feed behind the position.
+        # Up to here there is no line feed behind the position, while the mark of what stands there
+        # holds.
         self._searched = 0
+        self._searched_mark = ""
 
     @classmethod
     def restored(cls, key: bytes, entry: bytes) -> "FollowedFile":
@@ -163,15 +165,30 @@ class FollowedFile:
 
     def _read_lines(self, descriptor: int, size: int, max_bytes: int) -> bytes:
         """Return whole lines from the position on, or nothing while no line feed is found."""
-        # Nothing behind what was searched: that has changed, or been cut.
-        start = self._searched if self._searched < size else self.position
+        start, head, tail = self._searched_until(descriptor, size)
         block = os.pread(descriptor, max_bytes, start)
         end = block.rfind(b"\n") + 1
         self._searched = start + (end or len(block))
-        if not end or start == self.position:
+        if not end:
+            self._searched_mark = _mark(*_further(head, tail, block))
+            return b""
+        if start == self.position:
             return block[:end]
         data = os.pread(descriptor, start + end - self.position, self.position)
         return data[: data.rfind(b"\n") + 1]
+
+    def _searched_until(self, descriptor: int, size: int) -> tuple[int, bytes, bytes]:
+        """Return to where no line feed needs to be looked for, and what stands before that."""
+        searched_bytes = self._searched - self.position
+        if searched_bytes <= 0 or self._searched >= size:
+            return self.position, b"", b""
+        tail_bytes = min(_TAIL_BYTES, searched_bytes)
+        head = os.pread(descriptor, min(_HEAD_BYTES, searched_bytes), self.position)
+        tail = os.pread(descriptor, tail_bytes, self._searched - tail_bytes)
+        # The file's own mark ends at the position: a half line may have been replaced.
+        if _mark(head, tail) != self._searched_mark:
+            return self.position, b"", b""
+        return self._searched, head, tail
 
     def _take(self, data: bytes, head: bytes, tail: bytes, size: int) -> Lines:
         first_number = self.line_count
@@ -184,9 +201,7 @@ class FollowedFile:
         if data:
             self.position += len(data)
             self.line_count += len(values)
-            self._mark = _mark(
-                (head + data[:_HEAD_BYTES])[:_HEAD_BYTES], (tail + data)[-_TAIL_BYTES:]
-            )
+            self._mark = _mark(*_further(head, tail, data))
         return Lines(values, first_number, has_more=not is_stopped and self._searched < size)
 
     def _read_around(self, descriptor: int) -> tuple[bytes, bytes]:
@@ -200,3 +215,8 @@ class FollowedFile:
 
 def _mark(head: bytes, tail: bytes) -> str:
     return hashlib.blake2b(head + b"\n" + tail, digest_size=16).hexdigest()
+
+
+def _further(head: bytes, tail: bytes, data: bytes) -> tuple[bytes, bytes]:
+    """Return the first bytes, and the last, of a stretch that ``data`` makes longer."""
+    return (head + data[:_HEAD_BYTES])[:_HEAD_BYTES], (tail + data)[-_TAIL_BYTES:]

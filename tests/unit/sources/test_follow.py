@@ -85,6 +85,15 @@ def test_torn_line_that_is_cut_off_and_written_anew_comes_once(desk, file):
     assert desk.follow() == [("a.jsonl", b"2"), ("a.jsonl", b"y" * 5 * TURN_BYTES)]
 
 
+@pytest.mark.parametrize("size", [12, 500, 5000])
+def test_half_a_line_that_is_replaced_by_a_line_and_more_is_searched_again(desk, file, size):
+    """The line feed lay before what was searched of the line that stood there first."""
+    append(file, b"x" * size)
+    assert desk.follow() == []
+    file.write_bytes(b"ab\n" + b"y" * (size + 10))
+    assert desk.follow() == [("a.jsonl", b"ab")]
+
+
 def test_long_line_that_is_cut_while_it_is_read_does_not_come(desk, file, monkeypatch):
     file.write_bytes(b"1\n" + b"x" * 3 * TURN_BYTES + b"\n")
     real = os.pread
