@@ -23,7 +23,7 @@ from processor.protocol.changelog import Counts, PartitionEntry, encode_partitio
 from processor.protocol.dead_letter import dead_letter, session_of
 from processor.protocol.port import Batch, LogRecord, Transaction
 from processor.protocol.runs import Columns, columns, grouped
-from processor.protocol.stage import Stage, Tally
+from processor.protocol.stage import Stage
 from processor.wire import ChunkEncoder
 
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
@@ -84,6 +84,7 @@ class PartitionState:
         position: The offset fed next.
         seen: First offset never processed, by us or by an owner before.
         is_behind: There is more in the log than we were fed.
+        caught_up_at_ms: When there was last nothing more; 0 when never.
         counts: What became of the records, as of the last transaction taken.
     """
 
@@ -106,6 +107,7 @@ class PartitionState:
         self._taken_seen = entry.seen
         self.sessions = sessions
         self.is_behind = True
+        self.caught_up_at_ms = 0
         self.position = entry.low
         self.seen = entry.seen
         self.counts = Counts(
@@ -124,6 +126,14 @@ class PartitionState:
     def staged_bytes(self) -> int:
         """Bytes of the chunks staged, for whoever bounds memory."""
         return self._stage.chunk_bytes
+
+    @property
+    def unaccounted_record_count(self) -> int:
+        """Records that are in no chunk and not open: 0, or something is very wrong."""
+        if self.is_replaying:
+            return 0
+        read = self.counts.records + self._stage.carried.total()
+        return read - self.counts.chunked - self.sessions.open_record_count
 
     def feed(self, batch: Batch) -> None:
         """Process a batch; then, at the end of the log, close by the clock what is due.
@@ -144,19 +154,20 @@ class PartitionState:
         head = batch.head
         self.is_behind = head is None or self.position < head.high_watermark or self.is_replaying
         if head is not None and not self.is_behind:
+            self.caught_up_at_ms = batch.arrived_at_ms
             for chunk in self.sessions.close_due(head.asked_at_ms):
                 self._stage_chunk(chunk)
         if not self.is_replaying:
             self._bound_replay()
 
-    def take(self, now_ms: int) -> tuple[Transaction, Tally] | None:
+    def take(self, now_ms: int) -> tuple[Transaction, Stage] | None:
         """Cut off what is staged, with the partition's entry as of now.
 
         Args:
             now_ms: The time (Unix milliseconds), to commit a moved position now and then.
 
         Returns:
-            The transaction and what to count once it is committed; ``None`` when there is
+            The transaction and what to tell of it once it is committed; ``None`` when there is
             nothing worth one. The first after an opening is always worth one: it makes where
             we stand durable.
 
@@ -173,7 +184,7 @@ class PartitionState:
             stage.tally["processor_records_total", (("carried", carried),)] = count
             self.counts.records += count
         self._check_conservation()
-        return stage.transaction(self._entry(), self.seen), stage.tally
+        return stage.transaction(self._entry(), self.seen), stage
 
     def put(self, state: SessionState) -> None:
         """Set the state of a session with nothing open, durable with the next transaction.
@@ -206,8 +217,7 @@ class PartitionState:
 
     def _check_conservation(self) -> None:
         """Every record is in a chunk or open, now; before anything else is made durable."""
-        accounted = self.counts.chunked + self.sessions.open_record_count
-        if not self.is_replaying and self.counts.records != accounted:
+        if self.unaccounted_record_count:
             message = (
                 f"{self._config.topic}[{self._partition}]: {self.counts.records} records were "
                 f"read up to offset {self.seen}, but {self.counts.chunked} are in chunks and "
@@ -227,6 +237,8 @@ class PartitionState:
         self._feed_stretch(log.part(start, len(log.records)) if start else log)
         if log.records:
             self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
+            if self._stage.closed and self._stage.appended_at_ms is None:
+                self._stage.appended_at_ms = log.timestamps_ms[0]
 
     def _feed_stretch(self, stretch: Columns) -> None:
         runs, sessionless = grouped(stretch, self._config.counter)
