@@ -25,9 +25,11 @@ from processor.kafka.reading import ends_of
 from processor.kafka.recovery import PartitionTables
 from processor.kafka.table import SessionTable
 from processor.kafka.topics import check_topics, create_topics
-from processor.kafka.transport import Transport
-from processor.metrics import Metrics, NoMetrics
+from processor.kafka.transport import Consumer, Transport
+from processor.ops.counting import CountingMetrics
+from processor.ops.panel import Panel
 from processor.ops.stacks import exit_stuck
+from processor.ops.vitals import VitalsReader
 from processor.ops.watchdog import LoopGuard, Watchdog
 from processor.protocol.partition import Partition
 from processor.protocol.partitions import Partitions
@@ -56,18 +58,27 @@ class ChunkerApp(faust.App):
         fatal: Why the process has to end, once it has.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.clock = SystemClock()
         self.fatal: ProcessorError | None = None
         self._config = chunker_config(settings)
+        self._watchdog: Watchdog | None = None
+        metrics = CountingMetrics()
 
         def make(number: int) -> Partition:
             consumer = cast("GroupConsumer", self.consumer)  # our transport makes it
             broker = KafkaPartitionBroker(settings, number, consumer)
             return Partition(number, broker, self._config, self.clock, metrics)
 
-        self.partitions = Partitions(make, settings.commit_interval_s, self.end)
+        self.partitions = Partitions(make, settings.commit_interval_s, self.end, metrics)
+        vitals = VitalsReader(
+            self.partitions,
+            self.clock,
+            member=lambda: cast("Consumer | None", self._consumer),
+            stuck=lambda: self._watchdog.stuck if self._watchdog else (),
+        )
+        self._panel = Panel(settings, metrics, vitals.read, self.partitions)
         super().__init__(settings.app_id, **_faust_settings(settings))
 
     def end(self, error: ProcessorError) -> None:
@@ -86,10 +97,11 @@ class ChunkerApp(faust.App):
         """Start everything.
 
         Raises:
-            ConfigError: See ``on_first_start``.
+            ConfigError: See ``on_first_start``; or health and metrics can't be served.
             UnreachableError: No broker answers, to us or to one of Faust's own clients.
         """
         try:
+            await self._panel.start()
             with broker_errors(self.settings):
                 await super().start()
         except ProcessorError as error:
@@ -125,14 +137,14 @@ class ChunkerApp(faust.App):
         if not settings.stuck_after_s:
             return
         client = client_settings(settings)
-        watchdog = Watchdog(
+        self._watchdog = Watchdog(
             self.partitions,
             partial(ends_of, client, settings.records_topic),
             settings.stuck_after_s,
             partial(exit_stuck, loop=loop),
         )
         guard = LoopGuard(settings.stuck_after_s, partial(exit_stuck, loop=loop))
-        self.add_future(watchdog.watch_forever())
+        self.add_future(self._watchdog.watch_forever())
         self.add_future(guard.tick_forever())
 
     async def on_stop(self) -> None:
@@ -141,9 +153,10 @@ class ChunkerApp(faust.App):
             self._consumer.stop_flow()
         await self.partitions.close(_STOP_TIMEOUT_S)
         await super().on_stop()
+        await self._panel.stop()
 
 
-def create_app(settings: Settings, metrics: Metrics | None = None) -> ChunkerApp:
+def create_app(settings: Settings) -> ChunkerApp:
     """Return the app that chunks ``settings.records_topic``.
 
     Raises:
@@ -151,7 +164,7 @@ def create_app(settings: Settings, metrics: Metrics | None = None) -> ChunkerApp
     """
     check_plug_points()
     stream_reader.install()
-    app = ChunkerApp(require_app_id(settings), metrics or NoMetrics())
+    app = ChunkerApp(require_app_id(settings))
     records = app.topic(
         settings.records_topic,
         key_serializer="raw",

@@ -112,7 +112,8 @@ class Deployment:
         )
         self.records, self.chunks = self.topics.records_topic, self.topics.chunks_topic
         self.workers = []
-        self._settings = {"session_timeout_s": SESSION_TIMEOUT_S[broker.name]} | settings
+        served = {"http_port": 0}  # several runs may share the machine
+        self._settings = {"session_timeout_s": SESSION_TIMEOUT_S[broker.name]} | served | settings
 
     # Set-up and processes.
 

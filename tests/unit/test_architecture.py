@@ -26,7 +26,7 @@ ARROWS = {
     "proof": {"core", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
     "agents": {"core", "protocol"},
-    "ops": {"core", "settings", "protocol", "kafka"},
+    "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
 }
 
 
