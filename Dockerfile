@@ -13,6 +13,8 @@ COPY --from=build /opt/processor /opt/processor
 ENV PATH=/opt/processor/bin:$PATH \
     PYTHONUNBUFFERED=1
 USER 10001
+# A few seconds of a blocked event loop are no reason to start it again.
+HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=4 CMD ["processor", "health"]
 # The worker commits what is staged and leaves its group within 25 seconds.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["processor"]

@@ -12,7 +12,6 @@ from processor.counters import counter_named
 from processor.kafka.flow import chunking
 from processor.kafka.table import SessionTable
 from processor.kafka.topics import check_topics, create_topics
-from processor.metrics import Metrics, NoMetrics
 from processor.partitioned_app import PartitionedApp
 from processor.protocol.dead_letter_limit import DeadLetterLimit
 from processor.protocol.state import ChunkerConfig
@@ -26,9 +25,9 @@ _RETENTION_SHARE: Final = 4
 class ChunkerApp(PartitionedApp):
     """The Faust app of one worker: chunks of records."""
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._config = chunker_config(settings)
-        super().__init__(settings, chunking(settings), metrics)
+        super().__init__(settings, chunking(settings))
         self.read_batches(chunker(self.partitions), "processor.agents.chunker")
         self.tables.add(SessionTable(self, name="sessions"))
 
@@ -53,13 +52,13 @@ class ChunkerApp(PartitionedApp):
             )
 
 
-def create_app(settings: Settings, metrics: Metrics | None = None) -> ChunkerApp:
+def create_app(settings: Settings) -> ChunkerApp:
     """Return the app that chunks ``settings.records_topic``.
 
     Raises:
         ConfigError: The settings, or the installed versions, don't allow one.
     """
-    return ChunkerApp(settings, metrics or NoMetrics())
+    return ChunkerApp(settings)
 
 
 def chunker_config(settings: Settings) -> ChunkerConfig:

@@ -18,9 +18,11 @@ from processor.kafka.flow import Flow
 from processor.kafka.plug_points import check_plug_points
 from processor.kafka.reading import ends_of
 from processor.kafka.recovery import PartitionTables
-from processor.kafka.transport import Transport
-from processor.metrics import Metrics
+from processor.kafka.transport import Consumer, Transport
+from processor.ops.counting import CountingMetrics
+from processor.ops.panel import Panel
 from processor.ops.stacks import exit_stuck
+from processor.ops.vitals import VitalsReader
 from processor.ops.watchdog import LoopGuard, Watchdog
 from processor.protocol.job import Job
 from processor.protocol.partition import Partition
@@ -42,7 +44,6 @@ class PartitionedApp(faust.App):
     Args:
         settings: What it runs with.
         flow: What it reads and writes, and as whom.
-        metrics: Where counts go.
 
     Attributes:
         settings: What it runs with.
@@ -55,20 +56,29 @@ class PartitionedApp(faust.App):
         ConfigError: The installed versions don't allow one.
     """
 
-    def __init__(self, settings: Settings, flow: Flow, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, flow: Flow) -> None:
         check_plug_points()
         stream_reader.install()
         self.settings = settings
         self.flow = flow
         self.clock = SystemClock()
         self.fatal: ProcessorError | None = None
+        self._watchdog: Watchdog | None = None
+        metrics = CountingMetrics()
 
         def make(number: int) -> Partition:
             consumer = cast("GroupConsumer", self.consumer)  # our transport makes it
             broker = KafkaPartitionBroker(settings, self.flow, number, consumer)
             return Partition(number, broker, self.job, self.clock, metrics)
 
-        self.partitions = Partitions(make, settings.commit_interval_s, self.end)
+        self.partitions = Partitions(make, settings.commit_interval_s, self.end, metrics)
+        vitals = VitalsReader(
+            self.partitions,
+            self.clock,
+            member=lambda: cast("Consumer | None", self._consumer),
+            stuck=lambda: self._watchdog.stuck if self._watchdog else (),
+        )
+        self._panel = Panel(settings, flow, metrics, vitals.read, self.partitions)
         super().__init__(flow.group, **_faust_settings(settings))
         self.on_partitions_revoked.connect(self._hold)
 
@@ -110,10 +120,11 @@ class PartitionedApp(faust.App):
         """Start everything.
 
         Raises:
-            ConfigError: See ``on_first_start``.
+            ConfigError: See ``on_first_start``; or health and metrics can't be served.
             UnreachableError: No broker answers, to us or to one of Faust's own clients.
         """
         try:
+            await self._panel.start()
             with broker_errors(self.settings):
                 await super().start()
         except ProcessorError as error:
@@ -138,14 +149,14 @@ class PartitionedApp(faust.App):
         if not settings.stuck_after_s:
             return
         client = client_settings(settings)
-        watchdog = Watchdog(
+        self._watchdog = Watchdog(
             self.partitions,
             partial(ends_of, client, self.flow.input_topic),
             settings.stuck_after_s,
             partial(exit_stuck, loop=loop),
         )
         guard = LoopGuard(settings.stuck_after_s, partial(exit_stuck, loop=loop))
-        self.add_future(watchdog.watch_forever())
+        self.add_future(self._watchdog.watch_forever())
         self.add_future(guard.tick_forever())
 
     async def on_stop(self) -> None:
@@ -154,6 +165,7 @@ class PartitionedApp(faust.App):
             self._consumer.stop_flow()
         await self.partitions.close(_STOP_TIMEOUT_S)
         await super().on_stop()
+        await self._panel.stop()
 
     async def _hold(self, *_: object, **__: object) -> None:
         await self.partitions.revoke(_REVOKE_TIMEOUT_S)

@@ -10,7 +10,6 @@ from processor.formats.format import FormatOptions
 from processor.kafka.flow import routing, routing_remedies
 from processor.kafka.partitioner import partitioner
 from processor.kafka.topics import check_route_topics, create_route_topics
-from processor.metrics import Metrics, NoMetrics
 from processor.partitioned_app import PartitionedApp
 from processor.protocol.routing import RouterConfig
 from processor.protocol.stream_readers import AUTO
@@ -23,12 +22,12 @@ _MARGIN_BYTES: Final = 1024
 class RouterApp(PartitionedApp):
     """The Faust app of one router: records of telemetry."""
 
-    def __init__(self, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._options = format_options(settings)
         if settings.telemetry_format != AUTO:
             format_named(settings.telemetry_format, self._options, {})
         self._config: RouterConfig | None = None
-        super().__init__(settings, routing(settings), metrics)
+        super().__init__(settings, routing(settings))
         self.read_batches(router(self.partitions), "processor.agents.router")
 
     @property
@@ -69,13 +68,13 @@ class RouterApp(PartitionedApp):
         )
 
 
-def create_route_app(settings: Settings, metrics: Metrics | None = None) -> RouterApp:
+def create_route_app(settings: Settings) -> RouterApp:
     """Return the app that routes ``settings.telemetry_topic``.
 
     Raises:
         ConfigError: The settings, or the installed versions, don't allow one.
     """
-    return RouterApp(settings, metrics or NoMetrics())
+    return RouterApp(settings)
 
 
 def format_options(settings: Settings) -> FormatOptions:

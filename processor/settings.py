@@ -37,6 +37,7 @@ AppId = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{0,200}$")]
 Count = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Port = Annotated[int, Field(ge=0, le=65_535)]
 LowerCase = BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value)
 
 
@@ -122,6 +123,10 @@ class Settings(BaseSettings):
     """Silence after which the group takes a worker for dead; a restart by id must be quicker."""
     stuck_after_s: Seconds = 120.0
     """End a worker when its event loop, or a partition that is behind, stood still; 0: never."""
+    http_host: str = "127.0.0.1"
+    """Address of health, metrics and status page, which all who reach it may read."""
+    http_port: Port = 8085
+    """Port of health, metrics and status page; 0: none. Unless set, the next free one if taken."""
     accept_policy_change: bool = False
     """Start although the stored state was made under another chunk policy."""
     create_topics: bool = True

@@ -1,11 +1,11 @@
 """Small real implementations for tests, this project's and its users'."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
 from processor.core.records import Record
-from processor.metrics import MetricName
+from processor.metrics import METRICS, MetricName
 
 
 class SourceCrashError(Exception):
@@ -51,11 +51,16 @@ class FakeClock:
 
 
 class RecordingMetrics:
-    """Keeps every count, by name and tags."""
+    """Keeps every count by name and tags, and every observation by name."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
+        self.observations: defaultdict[str, list[float]] = defaultdict(list)
 
     def increment(self, name: MetricName, value: int = 1, **tags: str) -> None:
         """Add ``value`` to the counter of this name and these tags' values."""
-        self.counts[name, *tags.values()] += value
+        self.counts[name, *(tags[it] for it in METRICS[name].tags)] += value
+
+    def observe(self, name: MetricName, value: float) -> None:
+        """Keep ``value`` behind those observed before."""
+        self.observations[name].append(value)

@@ -31,6 +31,7 @@ VERBS: Final[Mapping[str, str]] = {
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",
     "config": "processor.cli.config:config",
+    "health": "processor.cli.health:health",
 }
 
 # The first that an error is an instance of gives the code; 69, 70 and 78 are sysexits.h's

@@ -19,6 +19,8 @@ _SETTINGS = (
     "compression",
     "session_timeout_s",
     "stuck_after_s",
+    "http_host",
+    "http_port",
     "create_topics",
 )
 

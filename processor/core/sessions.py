@@ -191,6 +191,22 @@ class PartitionSessions:
         return chunks
 
     @property
+    def open_session_count(self) -> int:
+        """Sessions with an open chunk."""
+        return len(self._open)
+
+    @property
+    def oldest_opened_at_ms(self) -> int | None:
+        """Log time of the first record of the oldest open chunk; ``None`` when none is open."""
+        self._sort()
+        held = self._open[next(iter(self._by_first))].held if self._by_first else None
+        return None if held is None else held.opened_at_ms
+
+    def open_token_counts(self) -> Iterator[int]:
+        """Yield the tokens of each open chunk."""
+        return (it.held.token_count for it in self._open.values() if it.held is not None)
+
+    @property
     def next_deadline_ms(self) -> int:
         """Deadline of the session that is due next; ``NEVER_MS`` when none is."""
         self._sort()

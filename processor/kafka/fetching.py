@@ -13,6 +13,7 @@ silently, every record of it lost.
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -70,6 +71,16 @@ class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
         if not waiter.done():
             waiter.cancel()
 
+    def stable_end(self, partition: TopicPartition) -> int | None:
+        """Return the last stable offset that the last fetch told; ``None`` before one has."""
+        assignment = (
+            self._subscriptions.subscription and self._subscriptions.subscription.assignment
+        )
+        if assignment is None or partition not in assignment.tps:
+            return None
+        told: int | None = assignment.state_value(partition).lso
+        return told
+
     def _take_one(self, partition: TopicPartition) -> Batch | None:
         assignment = self._subscriptions.subscription.assignment
         incarnation = self._incarnations.get(partition)
@@ -122,12 +133,25 @@ class BatchConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is unty
     def __init__(self, *topics: str, clock: Clock, grace_ms: int, **arguments: Any) -> None:  # noqa: ANN401
         super().__init__(*topics, **arguments)
         self._stamps: dict[str, Any] = {"clock": clock, "grace_ms": grace_ms}
+        self._send = self._client.send
+        self._client.send = self._send_and_note
+        self._answered_at_s: float | None = None
 
     @property
     def fetcher(self) -> BatchFetcher:
         """The fetcher, once started."""
         fetcher: BatchFetcher = self._fetcher
         return fetcher
+
+    @property
+    def answered_s_ago(self) -> float | None:
+        """Seconds since a broker last answered anything, heartbeats included; ``None``: never."""
+        return None if self._answered_at_s is None else time.monotonic() - self._answered_at_s
+
+    async def _send_and_note(self, *args: Any, **arguments: Any) -> Any:  # noqa: ANN401
+        response = await self._send(*args, **arguments)
+        self._answered_at_s = time.monotonic()
+        return response
 
     async def stop(self) -> None:
         """Leave the group and close.

@@ -8,6 +8,7 @@ from asyncio import StreamReader
 from typing import Final
 
 from aiokafka import AIOKafkaConsumer
+from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
@@ -36,6 +37,7 @@ PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
     Recovery: ("_restart_recovery", "_resume_streams", "on_rebalance"),
     Table: ("_new_store", "partition_for_key", "send_changelog"),
     AIOKafkaConsumer: ("start",),
+    AIOKafkaClient: ("send",),
     Fetcher: ("_create_fetch_waiter", "_notify", "_update_fetch_positions", "_proc_fetch_request"),
     FetchResult: ("check_assignment", "_update_position"),
     PartitionRecords: ("_consume_aborted_up_to", "_contains_abort_marker"),

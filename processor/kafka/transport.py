@@ -30,7 +30,7 @@ from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER
 from processor.kafka.consumer_settings import consumer_settings
-from processor.kafka.fetching import BatchConsumer
+from processor.kafka.fetching import BatchConsumer, BatchFetcher
 from processor.kafka.flow import Flow
 from processor.kafka.static_member import StaticMember
 from processor.protocol.partitions import Partitions
@@ -194,6 +194,18 @@ class Consumer(faust_aiokafka.Consumer):
             message = f"group {self.app.flow.group}: {error!r}"
             raise UnreachableError(message) from error
         return is_taken and not coordinator.need_rejoin(self._raw()._subscription.subscription)  # noqa: SLF001
+
+    def answered_s_ago(self) -> float | None:
+        """Return how long ago a broker last answered; ``None`` when none ever has."""
+        consumer: BatchConsumer | None = self._thread._consumer  # noqa: SLF001
+        return None if consumer is None else consumer.answered_s_ago
+
+    def stable_end(self, partition: int) -> int | None:
+        """Return the last stable offset that was told last; ``None`` when none was."""
+        fetcher = getattr(self._thread._consumer, "_fetcher", None)  # noqa: SLF001
+        if not isinstance(fetcher, BatchFetcher):
+            return None  # it is just starting
+        return fetcher.stable_end(TopicPartition(self.app.flow.input_topic, partition))
 
     @Service.task
     async def _watch_membership(self) -> None:

@@ -33,6 +33,9 @@ class Watchdog:
         ends: Asks the broker where they end; raises ``UnreachableError`` when it does not answer.
         after_s: Seconds that a partition may stand still while it is behind.
         end: Ends the process, with a message.
+
+    Attributes:
+        stuck: What there is to say of the partitions that are stuck, as of the last look.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Watchdog:
         self._interval_s = max(after_s / _LOOKS, _SHORTEST_INTERVAL_S)
         self._judge = StuckJudge(after_s, self._interval_s * _LONGEST_GAP)
         self._told: set[tuple[int, int]] = set()
+        self.stuck: list[str] = []
 
     async def watch_forever(self) -> None:
         """Look at the partitions from time to time."""
@@ -63,10 +67,15 @@ class Watchdog:
         for finding in findings:
             if finding.trouble is Trouble.OPEN_TRANSACTION:
                 self._tell(partitions[finding.partition], finding)
-        if stuck := [it for it in findings if it.trouble is Trouble.STUCK]:
+        self.stuck = [
+            _message(partitions[it.partition].where, it)
+            for it in findings
+            if it.trouble is Trouble.STUCK
+        ]
+        if self.stuck:
             for number, look in looks.items():
                 log.critical("partition as it stands", extra=_state(partitions[number], look))
-            self._end(_message(partitions[stuck[0].partition].where, stuck[0]))
+            self._end(self.stuck[0])
 
     async def _looks(self, partitions: Mapping[int, Partition]) -> dict[int, Look]:
         """Return what there is to see of each, after the broker has told the ends."""

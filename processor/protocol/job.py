@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from processor.core.errors import StateError
 from processor.protocol.changelog import PartitionEntry
 from processor.protocol.port import Batch, Transaction
-from processor.protocol.stage import Tally
+from processor.protocol.stage import Stage
 
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
 POSITION_INTERVAL_MS: Final = 1000
@@ -69,6 +69,14 @@ class JobState(Protocol):
         ...
 
     @property
+    def as_of_ms(self) -> int:
+        """When the last record processed was appended, or nothing was left; 0 when never.
+
+        The later of both, in Unix milliseconds.
+        """
+        ...
+
+    @property
     def staged_bytes(self) -> int:
         """Bytes staged for the next transaction, for whoever bounds memory."""
         ...
@@ -81,8 +89,8 @@ class JobState(Protocol):
         """
         ...
 
-    def take(self, now_ms: int) -> tuple[Transaction, Tally] | None:
-        """Cut off what is staged, if anything is worth it, and what to count once committed."""
+    def take(self, now_ms: int) -> tuple[Transaction, Stage] | None:
+        """Cut off what is staged, if anything is worth it, and what to tell of once committed."""
         ...
 
 

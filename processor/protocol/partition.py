@@ -27,6 +27,7 @@ fenced and the partition opens anew; fencing on return would hide that owner's c
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Mapping
 from enum import Enum
 from itertools import count
@@ -44,12 +45,14 @@ from processor.metrics import Metrics
 from processor.protocol.changelog import PARTITION_KEY, decode_partition
 from processor.protocol.job import Job, JobState, Opened
 from processor.protocol.port import Batch, PartitionBroker, TooLargeError
-from processor.protocol.stage import Tally
+from processor.protocol.stage import Closed, Stage
 from processor.protocol.start_checks import first_entry, survey_until_settled, world_agrees
 
 #: Bound of a commit. The transaction's own timeout lies above it, so that the broker never
 #: gives a transaction up that we still wait for.
 COMMIT_TIMEOUT_S: Final = 15.0
+#: Chunks that a person may want to look at.
+RECENT_CHUNKS: Final = 20
 _incarnations: Final = count(1)
 
 
@@ -71,6 +74,10 @@ class Partition:
         job: What it is opened for; the same for all partitions.
         clock: Tells when a moved position is worth a commit.
         metrics: Where counts go, once what they count is committed.
+
+    Attributes:
+        recent: The last chunks committed, each behind when (Unix milliseconds).
+        progressed_at_ms: When a commit last moved it on, or it was first opened.
     """
 
     def __init__(
@@ -92,6 +99,8 @@ class Partition:
         self._omitted: frozenset[int] = frozenset()
         self._commit = asyncio.Lock()
         self._committed = 0
+        self.recent: deque[tuple[int, Closed]] = deque(maxlen=RECENT_CHUNKS)
+        self.progressed_at_ms = 0
 
     @property
     def where(self) -> str:
@@ -121,6 +130,8 @@ class Partition:
             await self._broker.fence()
             self.state = await self._restore()
             self._committed = self.state.seen
+            # Kept when it is opened again and again: that is no progress.
+            self.progressed_at_ms = self.progressed_at_ms or self._clock.now_ms()
             self._check(is_current)
             self.incarnation = next(_incarnations)
             await self._broker.seek(self.state.position, self.incarnation)
@@ -159,7 +170,8 @@ class Partition:
             taken = state.take(self._clock.now_ms())
             if taken is None:
                 return False
-            transaction, tally = taken
+            transaction, stage = taken
+            began_s = asyncio.get_running_loop().time()
             try:
                 async with asyncio.timeout(COMMIT_TIMEOUT_S):
                     await self._broker.commit(transaction)
@@ -169,9 +181,13 @@ class Partition:
                     message = f"{self.where}: no answer to a commit for {COMMIT_TIMEOUT_S:.0f} s"
                     raise UnreachableError(message) from error
                 raise
-            self._count(tally)
+            took_s = asyncio.get_running_loop().time() - began_s
+            self._metrics.observe("processor_transaction_duration_seconds", took_s)
+            self._count(stage)
             is_progress = bool(transaction.output) or transaction.next_offset > self._committed
             self._committed = transaction.next_offset
+            if is_progress:
+                self.progressed_at_ms = self._clock.now_ms()
             return is_progress
 
     async def hold(self, timeout_s: float) -> None:
@@ -231,10 +247,19 @@ class Partition:
         if self.state is state:
             await self.close()
 
-    def _count(self, tally: Tally) -> None:
-        self._metrics.increment("processor_transactions_total", result="committed")
-        for (name, tags), value in tally.items():
-            self._metrics.increment(name, value, **dict(tags))
+    def _count(self, stage: Stage) -> None:
+        """Tell of what has just been committed."""
+        now_ms, metrics = self._clock.now_ms(), self._metrics
+        metrics.increment("processor_transactions_total", result="committed")
+        for (name, tags), value in stage.tally.items():
+            metrics.increment(name, value, **dict(tags))
+        for chunk in stage.closed:
+            metrics.observe("processor_chunk_tokens", chunk.token_count)
+            metrics.observe("processor_records_per_chunk", chunk.record_count)
+        if stage.appended_at_ms is not None:
+            waited_s = max(now_ms - stage.appended_at_ms, 0) / 1000
+            metrics.observe("processor_chunk_latency_seconds", waited_s)
+        self.recent.extend((now_ms, it) for it in stage.closed[-RECENT_CHUNKS:])
 
     def _check(self, is_current: Callable[[], bool]) -> None:
         if not is_current():

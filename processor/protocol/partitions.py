@@ -19,6 +19,7 @@ from processor.core.errors import (
     StateError,
     UnreachableError,
 )
+from processor.metrics import Metrics, NoMetrics
 from processor.protocol.partition import Partition, Phase
 from processor.protocol.port import Batch, TooLargeError
 
@@ -42,6 +43,7 @@ class Partitions:
         make: Makes the partition of a number.
         commit_interval_s: A partition commits at most this often.
         on_fatal: Told of what no reopening can mend.
+        metrics: Where rebalances are counted.
     """
 
     def __init__(
@@ -49,10 +51,13 @@ class Partitions:
         make: Callable[[int], Partition],
         commit_interval_s: float,
         on_fatal: Callable[[ProcessorError], None],
+        metrics: Metrics | None = None,
     ) -> None:
         self._make = make
         self._commit_interval_s = commit_interval_s
         self._on_fatal = on_fatal
+        self._metrics = metrics or NoMetrics()
+        self._revoked_at_s: float | None = None
         self._partitions: dict[int, Partition] = {}
         self._failures: dict[int, int] = {}
         self._commits: dict[int, asyncio.Task[None]] = {}
@@ -64,6 +69,11 @@ class Partitions:
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._partitions.values())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the group has given us what we have, and no assignment is under way."""
+        return self._is_current() and not self._is_assigning
 
     def flowing(self) -> list[Partition]:
         """Return the partitions that records flow to: no record comes while one is yet to open."""
@@ -90,10 +100,17 @@ class Partitions:
             await asyncio.gather(*self._openings.values(), return_exceptions=True)
         finally:
             self._is_assigning = False
+        if is_current() and self._revoked_at_s is not None:
+            took_s = asyncio.get_running_loop().time() - self._revoked_at_s
+            self._metrics.observe("processor_rebalance_duration_seconds", took_s)
+            self._revoked_at_s = None
 
     async def revoke(self, timeout_s: float) -> None:
         """Hold every partition until the group says who has it; bounded by ``timeout_s``."""
         self._is_current = lambda: False
+        if self._revoked_at_s is None and not self._is_closed:
+            self._revoked_at_s = asyncio.get_running_loop().time()
+            self._metrics.increment("processor_rebalances_total")
         await _cancel(self._openings)
         try:
             await asyncio.gather(*(it.hold(timeout_s) for it in self._partitions.values()))

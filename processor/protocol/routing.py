@@ -20,7 +20,7 @@ from processor.protocol.changelog import PARTITION_KEY, Counts, PartitionEntry, 
 from processor.protocol.dead_letter import dead_letter
 from processor.protocol.job import Opened, Pace, Remedies, check_follows
 from processor.protocol.port import Batch, LogRecord, Message, Transaction
-from processor.protocol.stage import Tally
+from processor.protocol.stage import Stage, Tally
 from processor.protocol.stream_readers import AUTO, StreamReaders
 from processor.protocol.streams import Streams
 
@@ -91,6 +91,7 @@ class RouterState:
     Attributes:
         position: The offset fed next.
         is_behind: There is more in the log than we were fed.
+        as_of_ms: See ``JobState.as_of_ms``.
         staged_bytes: Bytes of the records staged.
         counts: What became of the messages: ``records`` are those written.
     """
@@ -106,6 +107,7 @@ class RouterState:
         self._empty_stage()
         self.position = opened.entry.seen
         self.is_behind = True
+        self.as_of_ms = 0
         was = opened.entry.counts
         self.counts = Counts(records=was.records, dead_letters=was.dead_letters, ends=was.ends)
 
@@ -126,11 +128,14 @@ class RouterState:
         if batch.records:
             last = batch.records[-1]
             self._fingerprint = (last.offset, last.timestamp)
+            self.as_of_ms = max(self.as_of_ms, last.timestamp)
         self.position = batch.next_offset
         head = batch.head
         self.is_behind = head is None or self.position < head.high_watermark
+        if not self.is_behind:
+            self.as_of_ms = max(self.as_of_ms, batch.arrived_at_ms)
 
-    def take(self, now_ms: int) -> tuple[Transaction, Tally] | None:
+    def take(self, now_ms: int) -> tuple[Transaction, Stage] | None:
         """Cut off what is staged; see ``JobState.take``.
 
         Args:
@@ -142,9 +147,9 @@ class RouterState:
         self._pace.note(now_ms, self.position)
         entries = {**self._streams.take_changes(), PARTITION_KEY: self._entry()}
         transaction = Transaction(self._output, entries, self._dead_letters, self.position)
-        tally = self._tally
+        told = Stage(tally=self._tally)
         self._empty_stage()
-        return transaction, tally
+        return transaction, told
 
     def _empty_stage(self) -> None:
         self._output: list[Message] = []

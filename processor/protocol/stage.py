@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from processor.core.chunks import Chunk
 from processor.core.records import Carried
@@ -14,17 +15,32 @@ from processor.wire import ChunkEncoder, chunk_headers
 Tally = Counter[tuple[MetricName, tuple[tuple[str, str], ...]]]
 
 
+class Closed(NamedTuple):
+    """What there is to tell of a chunk besides its records."""
+
+    session: str
+    t: int
+    record_count: int
+    token_count: int
+    flush: str
+    clock: bool
+
+
 @dataclass(slots=True)
 class Stage:
     """Collects; decides nothing.
 
     Attributes:
         chunk_bytes: Bytes of the chunks, for whoever bounds memory.
+        closed: The chunks.
+        appended_at_ms: When the first record of the first fetch that closed one was appended.
         carried: Records of sessions read for the first time, by how a chunk carries them.
         tally: Everything else to count.
     """
 
     chunk_bytes: int = 0
+    closed: list[Closed] = field(default_factory=list)
+    appended_at_ms: int | None = None
     carried: Counter[Carried] = field(default_factory=Counter)
     tally: Tally = field(default_factory=Counter)
     _chunks: list[Message] = field(default_factory=list)
@@ -52,6 +68,16 @@ class Stage:
         else:
             value = encoder.encode(chunk)
         self.tally["processor_chunks_total", (("flush", chunk.flush),)] += 1
+        self.closed.append(
+            Closed(
+                chunk.session,
+                chunk.t,
+                len(chunk.records),
+                chunk.token_count,
+                chunk.flush,
+                chunk.clock,
+            )
+        )
         self.chunk_bytes += len(value)
         self._chunks.append(Message(key, value, chunk_headers(chunk), lone_offset=lone_offset))
         self._entries[key] = encode_session(SessionState.after(chunk))

@@ -30,7 +30,7 @@ from processor.protocol.port import Batch, LogRecord, Transaction
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.runs import Columns, Keys, columns, grouped, keys_of
-from processor.protocol.stage import Stage, Tally
+from processor.protocol.stage import Stage
 from processor.protocol.start_checks import SESSION_REMEDIES
 from processor.wire import ChunkEncoder, WirePolicy
 
@@ -126,6 +126,7 @@ class PartitionState:
         self._mismatches = Mismatches(self._where)
         self.sessions = sessions
         self.is_behind = True
+        self._caught_up_at_ms = 0
         self.position = entry.low
         self.seen = entry.seen
         self.counts = copy(entry.counts)
@@ -147,6 +148,20 @@ class PartitionState:
     def staged_bytes(self) -> int:
         """Bytes of the chunks staged, for whoever bounds memory."""
         return self._stage.chunk_bytes
+
+    @property
+    def as_of_ms(self) -> int:
+        """See ``JobState.as_of_ms``."""
+        return max(self.sessions.log_time_ms, self._caught_up_at_ms)
+
+    @property
+    def unaccounted_record_count(self) -> int:
+        """Records that are in no chunk, not open and no duplicates: 0, or something is wrong."""
+        counts = self.counts
+        if self.is_replaying or counts.duplicates == UNKNOWN:
+            return 0
+        read = counts.records + self._stage.carried.total()
+        return read - counts.chunked - counts.duplicates - self.sessions.open_record_count
 
     def look_back(self, log_start: int) -> None:
         """Begin as far before the replay as records are remembered by their ids.
@@ -174,19 +189,20 @@ class PartitionState:
         head = batch.head
         self.is_behind = head is None or self.position < head.high_watermark or self.is_replaying
         if head is not None and not self.is_behind:
+            self._caught_up_at_ms = batch.arrived_at_ms
             for chunk in self.sessions.close_due(head.asked_at_ms):
                 self._stage_chunk(chunk)
         if not self.is_replaying:
             self._bound_replay()
 
-    def take(self, now_ms: int) -> tuple[Transaction, Tally] | None:
+    def take(self, now_ms: int) -> tuple[Transaction, Stage] | None:
         """Cut off what is staged, with the partition's entry as of now.
 
         Args:
             now_ms: The time (Unix milliseconds), to commit a moved position now and then.
 
         Returns:
-            The transaction and what to count once it is committed; ``None`` when there is
+            The transaction and what to tell of it once it is committed; ``None`` when there is
             nothing worth one. The first after an opening is always worth one: it makes where
             we stand durable.
 
@@ -205,7 +221,7 @@ class PartitionState:
         if self.counts.duplicates != UNKNOWN:
             self.counts.duplicates += duplicates
         self._check_conservation()
-        return stage.transaction(self._entry(), self.seen), stage.tally
+        return stage.transaction(self._entry(), self.seen), stage
 
     def put(self, state: SessionState) -> None:
         """Set the state of a session with nothing open, durable with the next transaction.
@@ -243,7 +259,7 @@ class PartitionState:
         counts, open_count = self.counts, self.sessions.open_record_count
         if counts.duplicates == UNKNOWN:
             counts.duplicates = max(counts.records - counts.chunked - open_count, 0)
-        if counts.records != counts.chunked + open_count + counts.duplicates:
+        if self.unaccounted_record_count:
             message = (
                 f"{self._where}: {counts.records} records were read up to offset {self.seen}, but "
                 f"{counts.chunked} are in chunks, {open_count} open and {counts.duplicates} "
@@ -273,6 +289,8 @@ class PartitionState:
         self._feed_stretch(log.part(start, len(records)) if start else log, keys, left_out)
         if log.records:
             self._fingerprint = (log.offsets[-1], log.timestamps_ms[-1])
+            if self._stage.closed and self._stage.appended_at_ms is None:
+                self._stage.appended_at_ms = log.timestamps_ms[0]
 
     def _feed_stretch(self, stretch: Columns, keys: Keys, left_out: AbstractSet[int]) -> None:
         config = self._config

@@ -5,6 +5,7 @@ import json
 import random
 import uuid
 from collections import defaultdict
+from functools import partial
 
 import pytest
 from aiokafka.errors import TopicAlreadyExistsError
@@ -12,6 +13,7 @@ from aiokafka.partitioner import DefaultPartitioner
 
 from tests.e2e import asking, producing
 from tests.e2e.log_reading import end_offsets
+from tests.e2e.probing import Probed
 from tests.e2e.producing import Line
 from tests.unit.formats.telemetry import as_protobuf, call, spans_of
 
@@ -147,6 +149,24 @@ def test_message_whose_record_is_refused_as_too_large_is_a_dead_letter_and_the_r
     (letter,) = app.read(app.topics.dead_letter_topic)
     assert letter.value == giant.value
     assert dict(letter.headers)["processor-reason"] == b"too-large"
+
+
+def test_router_is_ready_and_tells_what_it_routed_and_how_far_it_is(app):
+    sent = transcripts_of_pi(4, 20, 5)
+    producing.send(app.bootstrap, telemetry_of(app), sent)
+    router = Probed(app, partial(app.start, *ROUTE))
+    router.wait_until_ready()
+    wait_until_routed(app)
+
+    async def is_counted():
+        metrics = router.metrics()
+        written = sum(it.value is not None for it in sent)
+        is_read = metrics["processor_consumer_lag_records"] == 0
+        return is_read and metrics["processor_routed_records_total"] == written
+
+    app.wait("counts of what is routed", is_counted, within_s=10)
+    assert router.metrics()["processor_assigned_partitions"] == TELEMETRY_PARTITIONS
+    assert router.status()["topics"] == {"input": telemetry_of(app), "output": app.records}
 
 
 def test_telemetry_created_again_is_refused_with_what_to_do(app):

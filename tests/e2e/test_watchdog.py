@@ -1,11 +1,11 @@
 """A worker that hangs ends itself and says where; one that only waits is left alone."""
 
 import asyncio
-import textwrap
 import time
 from contextlib import asynccontextmanager
 
 from processor.demo.transcripts import transcripts
+from tests.e2e.faulty import start_faulty
 from tests.e2e.producing import lines_of, producer
 from tests.e2e.workers import deployments
 
@@ -13,39 +13,6 @@ from tests.e2e.workers import deployments
 STUCK_AFTER_S = 2
 STUCK = "stuck at offset"
 HELD_UP = "an open transaction holds a partition up"
-
-#: The worker with a fault of its own, which comes with the first records.
-FAULTY = """
-    import asyncio, sys, time
-
-    from aiokafka.consumer.group_coordinator import GroupCoordinator
-
-    from processor.cli import main
-    from processor.kafka.fetching import BatchFetcher
-    from processor.protocol.partitions import Partitions
-
-    feed = Partitions.feed
-
-
-    async def hang(self, batch):
-        if batch.records:
-            await asyncio.Event().wait()
-        await feed(self, batch)
-
-
-    async def block(self, batch):
-        if batch.records:
-            time.sleep(1_000)
-        await feed(self, batch)
-
-
-    {fault}
-    sys.exit(main())
-"""
-
-
-def start_faulty(app, fault):
-    return app.start("-c", textwrap.dedent(FAULTY.format(fault=fault)), "worker")
 
 
 def some_lines(count, seed):

@@ -113,9 +113,13 @@ class Deployment:
         )
         self.records, self.chunks = self.topics.records_topic, self.topics.chunks_topic
         self.workers = []
-        # The oracle counts quarters itself, and a worker starts without a vocabulary.
-        cheap = {"session_timeout_s": SESSION_TIMEOUT_S[broker.name], "token_counter": QUARTERS}
-        self._settings = cheap | settings
+        defaults = {
+            "session_timeout_s": SESSION_TIMEOUT_S[broker.name],
+            # The oracle counts quarters itself, and a worker starts without a vocabulary.
+            "token_counter": QUARTERS,
+            "http_port": 0,  # several runs may share the machine
+        }
+        self._settings = defaults | settings
 
     # Set-up and processes.
 

@@ -28,7 +28,7 @@ ARROWS = {
     "proof": {"core", "headers", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
     "agents": {"core", "protocol"},
-    "ops": {"core", "settings", "protocol", "kafka"},
+    "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
 }
 
 

@@ -148,6 +148,17 @@ def test_worker_has_time_to_drain(services):
     assert dockerfile("STOPSIGNAL") == ["SIGTERM"]
 
 
+def test_health_is_asked_within_the_container_and_published_on_the_loopback_only(
+    services,
+):
+    [check] = dockerfile("HEALTHCHECK")
+    assert check.endswith('CMD ["processor", "health"]')
+    worker = services["worker"]
+    assert worker["healthcheck"]["test"] == ["CMD", "processor", "health", "--ready"]
+    port = worker["environment"]["PROCESSOR_HTTP_PORT"]
+    assert worker["ports"] == [f"127.0.0.1:{port}:{port}"]
+
+
 def test_image_runs_the_worker_as_nobody_in_particular():
     assert dockerfile("ENTRYPOINT") == ['["processor"]']
     assert dockerfile("CMD") == ['["worker"]']

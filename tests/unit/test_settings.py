@@ -48,6 +48,8 @@ NAMES = {
     "PROCESSOR_MAX_REPLAY_RECORDS": ("max_replay_records", 11),
     "PROCESSOR_SESSION_TIMEOUT_S": ("session_timeout_s", 12.0),
     "PROCESSOR_STUCK_AFTER_S": ("stuck_after_s", 0.0),
+    "PROCESSOR_HTTP_HOST": ("http_host", "::"),
+    "PROCESSOR_HTTP_PORT": ("http_port", 9100),
     "PROCESSOR_ACCEPT_POLICY_CHANGE": ("accept_policy_change", True),
     "PROCESSOR_CREATE_TOPICS": ("create_topics", False),
     "PROCESSOR_LOG_FORMAT": ("log_format", "console"),

@@ -104,10 +104,10 @@ class Router:
         taken = self.state.take(now_ms)
         if taken is None:
             return False
-        transaction, tally = taken
+        transaction, told = taken
         self.sent += transaction.output
         self.dead_letters += transaction.dead_letters
-        self.tallies.append(tally)
+        self.tallies.append(told.tally)
         for key, value in transaction.entries.items():
             if value is None:
                 self.entries.pop(key, None)

@@ -17,7 +17,7 @@ from processor.core.errors import (
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.protocol.changelog import PARTITION_KEY, decode_partition
 from processor.protocol.dead_letter_limit import DeadLetterLimit
-from processor.protocol.partition import Partition, Phase
+from processor.protocol.partition import RECENT_CHUNKS, Partition, Phase
 from processor.protocol.port import Batch, Head, Survey, TooLargeError
 from processor.protocol.state import ChunkerConfig
 from processor.testing import FakeClock, RecordingMetrics
@@ -91,7 +91,8 @@ class Story:
         first = state.position if first is None else first
         following = records[-1].offset + 1 if records else first
         incarnation = self.partition.incarnation if incarnation is None else incarnation
-        return self.partition.feed(Batch(0, incarnation, first, following, records, 0, head))
+        now_ms = self.clock.now_ms()
+        return self.partition.feed(Batch(0, incarnation, first, following, records, now_ms, head))
 
     @property
     def chunks(self):
@@ -142,6 +143,66 @@ def test_what_is_counted_is_what_was_committed():
             ("processor_session_ends_total",): 1,
             ("processor_dead_letters_total", "key-not-utf8"): 1,
         }
+        seen = it.metrics.observations
+        assert seen["processor_chunk_tokens"] == [2, 2]
+        assert seen["processor_records_per_chunk"] == [1, 1]
+        assert len(seen["processor_transaction_duration_seconds"]) == 1
+
+    play(story)
+
+
+def test_latency_is_from_the_append_of_the_fetch_that_closed_a_chunk_to_its_commit():
+    async def story():
+        it = Story()
+        await it.open()
+        now_s = it.clock.now_ms() // 1000
+        it.feed(raw(0, 2, at_s=now_s))
+        await it.partition.commit()
+        it.feed(raw(1, 2, at_s=now_s + 10), raw(2, 2, at_s=now_s + 11))
+        it.feed(raw(3, 1, at_s=now_s + 12))
+        it.clock.advance(13)
+        await it.partition.commit()
+        it.feed(raw(4, 1, key=b"s2", at_s=now_s + 13))
+        it.clock.advance(1)
+        await it.partition.commit()
+        assert it.metrics.observations["processor_chunk_latency_seconds"] == [3]
+
+    play(story)
+
+
+def test_last_chunks_are_kept_with_when_they_were_committed():
+    async def story():
+        it = Story()
+        await it.open()
+        it.feed(*[raw(offset, 3) for offset in range(RECENT_CHUNKS + 5)])
+        it.clock.advance(1)
+        await it.partition.commit()
+        assert len(it.partition.recent) == RECENT_CHUNKS
+        at_ms, chunk = it.partition.recent[-1]
+        assert at_ms == it.clock.now_ms()
+        assert chunk == ("s1", RECENT_CHUNKS + 4, 1, 3, "tokens", False)
+        await it.partition.close()
+        assert it.partition.recent
+
+    play(story)
+
+
+def test_progress_is_a_commit_that_moved_on_and_no_reopening():
+    async def story():
+        it = Story()
+        await it.open()
+        opened_at_ms = it.partition.progressed_at_ms
+        assert opened_at_ms == it.clock.now_ms()
+        it.clock.advance(60)
+        it.feed(raw(0, 1))
+        it.broker.failure = UnreachableError("no answer")
+        with pytest.raises(UnreachableError):
+            await it.partition.commit()
+        await it.open()
+        assert it.partition.progressed_at_ms == opened_at_ms
+        it.feed(raw(0, 1))
+        await it.partition.commit()
+        assert it.partition.progressed_at_ms == it.clock.now_ms()
 
     play(story)
 

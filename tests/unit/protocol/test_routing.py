@@ -64,13 +64,13 @@ def test_what_is_not_committed_is_not_remembered():
 def test_transaction_holds_records_what_changed_and_the_position():
     it = Router()
     it.feed(raw(0, {"many": [["s1", "a"]]}), raw(1, {"many": [["s1", "a"]]}))
-    transaction, tally = it.state.take(0)
+    transaction, told = it.state.take(0)
     assert len(transaction.output) == 1
     assert transaction.next_offset == 2
     entry = decode_partition(transaction.entries, "telemetry[0]")
     assert (entry.low, entry.seen, entry.counts.records, entry.topic) == (2, 2, 1, "telemetry")
     assert len(transaction.entries) == 3  # the partition, the format's name, what was seen
-    assert tally["processor_routed_records_total", (("format", "first-line"),)] == 1
+    assert told.tally["processor_routed_records_total", (("format", "first-line"),)] == 1
     it.feed(raw(2, {"many": [["s1", "a"]]}))
     transaction, _ = it.state.take(1000)
     assert list(transaction.entries) == [PARTITION_KEY]

@@ -1,0 +1,30 @@
+"""docs/operations.md says what the code does."""
+
+import re
+from pathlib import Path
+
+from processor.metrics import METRICS
+from processor.settings import Settings
+from tests.queries import alerts
+
+TEXT = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+
+
+def test_table_of_metrics_is_the_tables_in_the_code():
+    """Print the rows anew with the expression on the right."""
+    table = re.search(r"<!-- metrics.*?-->\n(.*)<!-- end -->", TEXT, re.DOTALL)[1]
+    rows = [
+        f"| `{name}` | {it.kind} | {', '.join(it.tags) or '–'} | {it.help} |"  # noqa: RUF001
+        for name, it in METRICS.items()
+    ]
+    assert table.splitlines()[2:] == rows
+
+
+def test_every_alert_has_its_line():
+    table = TEXT[TEXT.index("| alert |") : TEXT.index("## Status page")]
+    assert set(re.findall(r"Processor\w+", table)) == {rule["alert"] for rule in alerts()}
+
+
+def test_address_is_the_default():
+    settings = Settings()
+    assert f"`{settings.http_host}:{settings.http_port}`" in TEXT
