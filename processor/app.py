@@ -20,9 +20,11 @@ from processor.counters import counter_named
 from processor.kafka import stream_reader
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
 from processor.kafka.connection import broker_errors, client_settings
+from processor.kafka.granted import check_rights
 from processor.kafka.plug_points import check_plug_points
 from processor.kafka.reading import ends_of
-from processor.kafka.recovery import PartitionTables
+from processor.kafka.recovery import PartitionTables, group_log
+from processor.kafka.rights import worker_rights
 from processor.kafka.table import SessionTable
 from processor.kafka.topics import check_topics, create_topics
 from processor.kafka.transport import Transport
@@ -97,14 +99,18 @@ class ChunkerApp(faust.App):
             raise
 
     async def on_first_start(self) -> None:
-        """Create the topics that are missing, if allowed, and check all.
+        """Create the topics that are missing, if allowed, and check all, and our rights.
 
         Raises:
-            ConfigError: Something is wrong with them; the message says what to run.
+            ConfigError: Something is wrong with them, or a right is missing; the message says what
+                to run.
             UnreachableError: No broker answers.
         """
-        if self.settings.create_topics:
-            await create_topics(self.settings)
+        # Topics that are hidden from us look as if they were missing.
+        await check_rights(self.settings, worker_rights(self.settings))
+        if self.settings.create_topics and await create_topics(self.settings):
+            # Of topics that were not there nobody could tell.
+            await check_rights(self.settings, worker_rights(self.settings))
         records = await check_topics(self.settings)
         if records.retention_ms > 0:
             self._config = replace(
@@ -164,6 +170,7 @@ def create_app(settings: Settings, metrics: Metrics | None = None) -> ChunkerApp
 
     @app.on_partitions_revoked.connect
     async def hold(*_: object, **__: object) -> None:
+        group_log.info("partitions revoked", extra={"topic": settings.records_topic})
         await app.partitions.revoke(_REVOKE_TIMEOUT_S)
 
     return app

@@ -1,9 +1,10 @@
 """One partition's side of Apache Kafka: ``PartitionBroker`` over aiokafka."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from processor.core.errors import FencedError
@@ -11,6 +12,7 @@ from processor.kafka.connection import client_settings
 from processor.kafka.groups import committed_offset
 from processor.kafka.producing import Targets, TransactionalProducer, translated
 from processor.kafka.reading import partition_reader, read_to_end, timestamp_of
+from processor.kafka.rights import right_errors
 from processor.protocol.port import Survey, Transaction
 from processor.settings import Settings
 
@@ -68,13 +70,14 @@ class KafkaPartitionBroker:
             max_batch_bytes=self._max_chunk_bytes,
         )
         self._producer = producer
-        await producer.start(_FENCE_TIMEOUT_S)
+        with right_errors(self._settings, "Write"):
+            await producer.start(_FENCE_TIMEOUT_S)
 
     async def read_changelog(self) -> Mapping[bytes, bytes]:
         """Return the latest entry of each key."""
         entries: dict[bytes, bytes] = {}
         changelog = self._targets.changelog
-        async with partition_reader(self._client, changelog) as reader:
+        async with self._reader(changelog) as reader:
             async for records in read_to_end(reader, changelog):
                 for record in records:
                     key = record.key or b""
@@ -87,7 +90,7 @@ class KafkaPartitionBroker:
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""
         records, changelog = self._targets.records, self._targets.changelog
-        async with partition_reader(self._client, records) as reader:
+        async with self._reader(records) as reader:
             starts = await reader.beginning_offsets([records, changelog])
             ends = await reader.end_offsets([records])
             partitions = reader.partitions_for_topic(records.topic)
@@ -116,7 +119,8 @@ class KafkaPartitionBroker:
         if self._producer is None:
             message = f"{self._where}: no producer to commit with"
             raise FencedError(message)
-        await self._producer.commit(transaction, self._targets)
+        with right_errors(self._settings, "Write"):
+            await self._producer.commit(transaction, self._targets)
 
     async def owns(self) -> bool:
         """Ask the group's coordinator."""
@@ -128,10 +132,16 @@ class KafkaPartitionBroker:
         if producer is not None:
             await producer.discard()
 
+    @asynccontextmanager
+    async def _reader(self, partition: TopicPartition) -> AsyncIterator[AIOKafkaConsumer]:
+        with right_errors(self._settings, "Read"):
+            async with partition_reader(self._client, partition) as reader:
+                yield reader
+
     async def _has_chunks(self) -> bool:
         """Tell whether a chunk was committed; offsets alone count what was aborted too."""
         chunks = self._targets.chunks
-        async with partition_reader(self._client, chunks) as reader:
+        async with self._reader(chunks) as reader:
             async for _ in read_to_end(reader, chunks):
                 return True
         return False

@@ -6,8 +6,7 @@ with ``auto.create.topics.enable`` create it, with one partition and the wrong c
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -22,7 +21,9 @@ from aiokafka.errors import (
 )
 
 from processor.core.errors import ConfigError, UnreachableError
-from processor.kafka.connection import broker_errors, client_settings
+from processor.kafka.connection import admin_client
+from processor.kafka.granted import require_rights
+from processor.kafka.rights import FORBIDDEN, Operation, Right, missing_message
 from processor.kafka.topic_checks import (
     ENVELOPE_BYTES,
     INT32_MAX,
@@ -41,15 +42,23 @@ _VISIBLE_WITHIN_S: Final = 15.0
 _log = logging.getLogger(__name__)
 
 
-async def describe_topic(settings: Settings, name: str) -> TopicFacts:
+async def describe_topic(
+    settings: Settings, name: str, operation: Operation = "Read"
+) -> TopicFacts:
     """Return the facts of one topic, creating none.
 
+    Args:
+        settings: How to connect.
+        name: Of the topic.
+        operation: What is to be done with it.
+
     Raises:
-        ConfigError: There is no such topic.
+        ConfigError: There is no such topic, or we are not allowed that.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
+    async with admin_client(settings) as admin:
         counts = await _partition_counts(admin)
+        await _require(settings, admin, [name], operation)
         facts = await _describe(admin, {name: counts[name]} if name in counts else {})
     if name not in facts:
         raise ConfigError(missing_fault(settings, [name]))
@@ -71,11 +80,13 @@ async def create_topics(
         Names created, ``records`` first; empty when all were there.
 
     Raises:
-        ConfigError: The broker refuses a topic.
+        ConfigError: The broker refuses a topic, or we lack a right.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
+    async with admin_client(settings) as admin:
         counts = await _partition_counts(admin)
+        # What is hidden from us would look as if it were missing.
+        await _require(settings, admin, topic_names(settings), "Describe")
         partitions = counts.get(settings.records_topic, partitions)
         if replication is None:
             replication = min(_REPLICATION, len((await admin.describe_cluster())["brokers"]))
@@ -84,12 +95,12 @@ async def create_topics(
             # LogAppendTime: the broker's clock is what makes boundaries recomputable.
             records = {"cleanup.policy": "delete", "message.timestamp.type": "LogAppendTime"}
             created += await _create(
-                admin, {settings.records_topic: records}, partitions, replication
+                settings, admin, {settings.records_topic: records}, partitions, replication
             )
         facts = await _await_facts(admin, {settings.records_topic: partitions})
         wanted = _derived_topics(settings, facts[settings.records_topic].max_message_bytes)
         if missing := {name: wanted[name] for name in wanted if name not in counts}:
-            created += await _create(admin, missing, partitions, replication)
+            created += await _create(settings, admin, missing, partitions, replication)
             await _await_facts(admin, dict.fromkeys(missing, partitions))
     for name in created:
         _log.info("created topic", extra={"topic": name, "partitions": partitions})
@@ -106,8 +117,9 @@ async def check_topics(settings: Settings) -> TopicFacts:
         ConfigError: Something is wrong; the message lists every fault with its remedy.
         UnreachableError: No broker answers.
     """
-    async with _admin(settings) as admin:
+    async with admin_client(settings) as admin:
         counts = await _partition_counts(admin)
+        await _require(settings, admin, topic_names(settings), "Describe")
         there = {name: counts[name] for name in topic_names(settings) if name in counts}
         facts = await _describe(admin, there)
     if faults := find_faults(settings, facts):
@@ -127,15 +139,13 @@ def _derived_topics(settings: Settings, record_limit_bytes: int) -> dict[str, di
     }
 
 
-@asynccontextmanager
-async def _admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
-    admin = AIOKafkaAdminClient(**client_settings(settings))
-    with broker_errors(settings):
-        try:
-            await admin.start()
-            yield admin
-        finally:
-            await admin.close()
+async def _require(
+    settings: Settings, admin: AIOKafkaAdminClient, names: Iterable[str], operation: Operation
+) -> None:
+    """Return if we may do that to topics, as far as they are there, and read how they are set."""
+    needed: tuple[Operation, ...] = (operation, "DescribeConfigs")
+    rights = [Right(each, "topic", name) for name in names for each in needed]
+    await require_rights(settings, admin, rights)
 
 
 async def _partition_counts(admin: AIOKafkaAdminClient) -> dict[str, int]:
@@ -143,6 +153,7 @@ async def _partition_counts(admin: AIOKafkaAdminClient) -> dict[str, int]:
 
 
 async def _create(
+    settings: Settings,
     admin: AIOKafkaAdminClient,
     wanted: Mapping[str, dict[str, str]],
     partitions: int,
@@ -156,7 +167,7 @@ async def _create(
         ]
     )
     created = []
-    refused = []
+    forbidden, refused = [], []
     for name, code, reason in response.topic_errors:  # aiokafka raises none of these
         error = for_code(code)
         if error is NoError:
@@ -164,8 +175,12 @@ async def _create(
         elif error in (NotControllerError, RequestTimedOutError):
             msg = f"the broker could not create {name} now ({error.message}); try again"
             raise UnreachableError(msg)
+        elif error in FORBIDDEN:
+            forbidden.append(Right("Create", "topic", name))
         elif error is not TopicAlreadyExistsError:  # another worker was faster: just as well
             refused.append(f"can't create {name}: {reason or error.message}")
+    if forbidden:
+        raise ConfigError(missing_message(settings, forbidden))
     if refused:
         raise ConfigError("\n".join(refused))
     return created

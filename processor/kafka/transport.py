@@ -15,12 +15,10 @@ from aiokafka import TopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import (
     ConsumerStoppedError,
-    GroupAuthorizationFailedError,
     InconsistentGroupProtocolError,
     InvalidSessionTimeoutError,
     KafkaError,
     OffsetOutOfRangeError,
-    TopicAuthorizationFailedError,
 )
 from faust.transport.drivers import aiokafka as faust_aiokafka
 from faust.types import TP
@@ -32,6 +30,7 @@ from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER, client_settings
 from processor.kafka.fetching import BatchConsumer
+from processor.kafka.rights import missing_message, refused_rights
 from processor.kafka.static_member import StaticMember
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
@@ -52,8 +51,6 @@ _REFUSALS: Final[Mapping[type[KafkaError], str]] = {
     InconsistentGroupProtocolError: (
         "another application uses this group; choose another PROCESSOR_APP_ID"
     ),
-    GroupAuthorizationFailedError: "this user may not read as the group {0.app_id}; grant it",
-    TopicAuthorizationFailedError: "this user may not read {0.records_topic}; grant it",
 }
 
 log: Final = logging.getLogger(__name__)
@@ -223,6 +220,9 @@ class Consumer(faust_aiokafka.Consumer):
 
     def _take_refusal(self, error: KafkaError) -> None:
         settings = self.app.settings
+        if rights := refused_rights(settings, error, "Read"):
+            self.app.end(ConfigError(missing_message(settings, rights)))
+            return
         remedy = _REFUSALS.get(type(error))
         if remedy is None:
             log.warning("the group refused us, joining again", extra={"error": repr(error)})
@@ -259,6 +259,8 @@ class Consumer(faust_aiokafka.Consumer):
                 "to do"
             )
             return StateError(message)
+        if rights := refused_rights(self.app.settings, error, "Read"):
+            return ConfigError(missing_message(self.app.settings, rights))
         return UnreachableError(f"{self.app.settings.records_topic}: {error!r}")
 
 
