@@ -13,6 +13,7 @@ import faust
 from processor.app import ChunkerApp, create_app
 from processor.cli import options
 from processor.core.errors import ProcessorError
+from processor.ops.logging import add_field
 from processor.settings import Settings, flag_names
 
 log: Final = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ def _run(app: ChunkerApp) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     runner = _Worker(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
+    # What a line of a worker is about depends on it: each has it.
+    add_field("generation", lambda: app.consumer_generation_id)
     runner.spinner = None  # it writes terminal codes to wherever stdout goes
     logging.getLogger("faust.worker").addFilter(_is_unexpected)
     try:

@@ -96,9 +96,14 @@ class Partition:
         self._committed = 0
 
     @property
+    def topic(self) -> str:
+        """The topic that it is one of."""
+        return self._config.topic
+
+    @property
     def where(self) -> str:
         """Topic and partition, for messages."""
-        return f"{self._config.topic}[{self.number}]"
+        return f"{self.topic}[{self.number}]"
 
     @property
     def is_caught_up(self) -> bool:
