@@ -48,6 +48,12 @@ _RETENTION_SHARE: Final = 4
 _COLLECT_AFTER: Final = 50_000
 
 
+class _OurClientsAlone(faust.app.BootStrategy):
+    """Starts all but Faust's producer, which sends nothing here and knows nothing of our login."""
+
+    enable_kafka_producer = False
+
+
 class ChunkerApp(faust.App):
     """The Faust app of one worker.
 
@@ -57,6 +63,8 @@ class ChunkerApp(faust.App):
         partitions: The partitions that the group has given to it.
         fatal: Why the process has to end, once it has.
     """
+
+    BootStrategy = _OurClientsAlone
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.settings = settings

@@ -28,7 +28,7 @@ from mode.utils.futures import maybe_async
 
 from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
-from processor.kafka.connection import NO_ANSWER, client_settings
+from processor.kafka.connection import NO_ANSWER, broker_errors, client_settings
 from processor.kafka.fetching import BatchConsumer
 from processor.kafka.rights import missing_message, refused_rights
 from processor.kafka.static_member import StaticMember
@@ -104,6 +104,21 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
         if settings.group_instance_id is None:
             return BatchConsumer(**arguments)
         return StaticMember(on_fenced=self.app.end, **arguments)
+
+    async def on_start(self) -> None:
+        """Connect and join.
+
+        Raises:
+            ConfigError: As ``broker_errors`` says.
+            UnreachableError: No broker answers.
+        """
+        with broker_errors(self.app.settings):
+            await super().on_start()
+
+    def on_crash(self, msg: str, *fmt: Any, **arguments: Any) -> None:  # noqa: ANN401
+        """Print what nobody expected; an error of ours is told by whoever ends the process."""
+        if not any(isinstance(it, ProcessorError) for it in fmt):
+            super().on_crash(msg, *fmt, **arguments)
 
     async def call_thread(self, fun: Callable[..., Any], *args: Any, **arguments: Any) -> Any:  # noqa: ANN401
         """Call it: there is no other thread."""
