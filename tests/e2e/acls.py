@@ -1,13 +1,13 @@
 """Rights as an administrator gives and takes them; aiokafka has no words for that."""
 
+import argparse
 import shlex
-import subprocess
 
 from aiokafka.errors import for_code
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Array, Int8, Int16, Int32, Schema, String
 
-from processor.kafka.rights import OPERATION_CODES
+from processor.kafka.rights import OPERATION_CODES, Right
 from tests.e2e.asking import admin_client
 
 RESOURCES = {"topic": 2, "group": 3, "transactional-id": 5}
@@ -107,12 +107,16 @@ async def revoke(bootstrap, principal, right):
         raise for_code(done.error_code)
 
 
-def run_command(broker, command):
-    """Run a printed ``kafka-acls.sh``, through the broker's plain listener."""
-    words = shlex.split(command)
-    options = words[1:]
-    options[options.index("--bootstrap-server") + 1] = broker.bootstrap
-    at = options.index("--command-config")
-    del options[at : at + 2]
-    run = list(broker.command[: broker.command.index("kafka.Kafka")])
-    subprocess.run([*run, "kafka.admin.AclCommand", *options], check=True, capture_output=True)  # noqa: S603
+def in_command(command):
+    """Return the principal and the right that a ``kafka-acls.sh`` command grants."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--add", action="store_true", required=True)
+    for option in ("bootstrap-server", "command-config", "allow-principal", "operation"):
+        parser.add_argument(f"--{option}", required=True)
+    for resource in RESOURCES:
+        parser.add_argument(f"--{resource}", dest=resource)
+    parser.add_argument("--resource-pattern-type", default="literal")
+    given = vars(parser.parse_args(shlex.split(command)[1:]))
+    [resource] = [it for it in RESOURCES if given[it]]
+    assert (given["resource_pattern_type"] == "prefixed") is (resource == "transactional-id")
+    return given["allow_principal"], Right(given["operation"], resource, given[resource])

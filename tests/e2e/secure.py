@@ -173,8 +173,8 @@ class SecureKafka:
             "listener.name.oauth.oauthbearer.sasl.server.callback.handler.class": (
                 f"{_BEARER}.OAuthBearerValidatorCallbackHandler"
             ),
-            "listener.name.oauth.sasl.oauthbearer.jwks.endpoint.url": self._key_set_url,
-            "listener.name.oauth.sasl.oauthbearer.expected.audience": AUDIENCE,
+            "sasl.oauthbearer.jwks.endpoint.url": self._key_set_url,
+            "sasl.oauthbearer.expected.audience": AUDIENCE,
             # A session may not outlive its token: the broker then closes the connection.
             "listener.name.oauth.oauthbearer.connections.max.reauth.ms": "3600000",
         }
