@@ -19,7 +19,7 @@ def config() -> None:
 @click.option("--redacted", is_flag=True, help="Hide secrets; they are hidden without it too.")
 @output_option
 @config_file_option
-def show(output: str, config_file: Path | None, *, redacted: bool) -> None:  # as said
+def show(output: str, config_file: Path | None, *, redacted: bool) -> None:
     """Print each setting with its value and origin; secrets as asterisks."""
     settings, origins = load_with_origins(path=config_file)
     values = settings.model_dump(mode="json")

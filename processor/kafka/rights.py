@@ -59,7 +59,7 @@ def worker_rights(settings: Settings) -> tuple[Right, ...]:
         *(Right("Write", "topic", it) for it in writes),
         *(Right("DescribeConfigs", "topic", it) for it in all_topics),
         Right("Read", "group", settings.app_id),
-        Right("Write", "transactional-id", f"{settings.app_id}-{settings.records_topic}-"),
+        Right("Write", "transactional-id", _transactional_prefix(settings)),
     )
 
 
@@ -93,7 +93,9 @@ def refused_rights(
     if isinstance(error, ConfigError) and error.__cause__ is not None:
         return refused_rights(settings, error.__cause__, operation)
     if isinstance(error, TransactionalIdAuthorizationFailed):
-        name = f"{settings.app_id}-{settings.records_topic}-"
+        prefix = _transactional_prefix(settings)
+        refused = error.args[0] if error.args else prefix
+        name = prefix if refused.startswith(prefix) else refused
         return (Right("Write", "transactional-id", name),)
     if isinstance(error, GroupAuthorizationFailedError):
         group_operation: Operation = "Describe" if operation == "Describe" else "Read"
@@ -119,6 +121,11 @@ def right_errors(settings: Settings, operation: Operation) -> Iterator[None]:
         if rights := refused_rights(settings, error, operation):
             raise ConfigError(missing_message(settings, rights)) from error
         raise
+
+
+def _transactional_prefix(settings: Settings) -> str:
+    """Return what the id of a partition's producer has before the partition's number."""
+    return f"{settings.app_id}-{settings.records_topic}-"
 
 
 def _topics_in(error: TopicAuthorizationFailedError) -> tuple[str, ...]:

@@ -46,6 +46,11 @@ SETTINGS = Settings(
             "Write",
             [("Write", "transactional-id", "memory-records-")],
         ),
+        (
+            TransactionalIdAuthorizationFailed("another"),
+            "Write",
+            [("Write", "transactional-id", "another")],
+        ),
         (ClusterAuthorizationFailedError(), "Write", [("Write", "topic", "records")]),
         (UnknownTopicOrPartitionError(), "Read", []),
     ],
