@@ -78,7 +78,15 @@ class _InLoop:
         self._service = service
 
     def start(self) -> None:
-        self._serving = asyncio.ensure_future(self._service._serve())  # noqa: SLF001
+        self._serving = asyncio.ensure_future(self._serve())
+
+    async def _serve(self) -> None:
+        try:
+            await self._service._serve()  # noqa: SLF001
+        except Exception as error:  # noqa: BLE001 - as Faust's own thread does
+            log.warning("the consumer ended with an error", extra={"error": repr(error)})
+            # Else whoever stops it would wait for that for ever.
+            self._service.set_shutdown()
 
     def stop(self) -> None:
         """Do nothing: the service has stopped by itself when this is called."""
@@ -172,7 +180,10 @@ class Consumer(faust_aiokafka.Consumer):
         try:
             batches, _ = await self._wait_next_records(timeout)
         except KafkaError as error:
-            raise self._lost_position(error) from error
+            lost = self._lost_position(error)
+            # Faust ends the process too, but not with the exit code of this.
+            self.app.end(lost)
+            raise lost from error
         generation_id = self.app.consumer_generation_id
         for partition, (batch,) in (batches or {}).items():
             is_current = self.app.consumer_generation_id == generation_id
