@@ -25,10 +25,11 @@ def check_broker(settings: Settings) -> None:
     """Log in, ask for a worker's rights, and check the topics; create nothing.
 
     Raises:
-        ConfigError: The message has all that is wrong.
+        ConfigError: The message has all rights that are missing, or all that is wrong with the
+            topics, of which a right may hide some.
         UnreachableError: No broker answers.
     """
-    _raise_all(settings, _check_rights, _check_topics)
+    asyncio.run(_check_broker(settings))
 
 
 def _raise_all(settings: Settings, *checks: Callable[[Settings], object]) -> None:
@@ -43,9 +44,6 @@ def _raise_all(settings: Settings, *checks: Callable[[Settings], object]) -> Non
         raise ConfigError("\n".join(found))
 
 
-def _check_rights(settings: Settings) -> None:
-    asyncio.run(check_rights(settings, worker_rights(settings)))
-
-
-def _check_topics(settings: Settings) -> None:
-    asyncio.run(check_topics(settings))
+async def _check_broker(settings: Settings) -> None:
+    await check_rights(settings, worker_rights(settings))
+    await check_topics(settings)

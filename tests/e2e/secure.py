@@ -173,6 +173,8 @@ class SecureKafka:
             "listener.name.oauth.oauthbearer.sasl.server.callback.handler.class": (
                 f"{_BEARER}.OAuthBearerValidatorCallbackHandler"
             ),
+            # By default 4.1.1 takes a token of any audience and any key.
+            "sasl.oauthbearer.jwt.validator.class": f"{_BEARER}.BrokerJwtValidator",
             "sasl.oauthbearer.jwks.endpoint.url": self._key_set_url,
             "sasl.oauthbearer.expected.audience": AUDIENCE,
             # A session may not outlive its token: the broker then closes the connection.

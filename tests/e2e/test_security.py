@@ -26,8 +26,12 @@ class SecureApp(Deployment):
         self.kafka, self.login = kafka, {}
         self.rights = worker_rights(self.topics)
         self.create_topics()
-        producing = Right("Write", "topic", self.records)
-        asyncio.run(acls.grant(self.bootstrap, "User:worker", (*self.rights, producing)))
+        # What the other verbs need beside.
+        others = (
+            Right("Write", "topic", self.records),
+            Right("Read", "topic", self.topics.dead_letter_topic),
+        )
+        asyncio.run(acls.grant(self.bootstrap, "User:worker", (*self.rights, *others)))
 
     def by(self, login, **changes):
         """Have processes started from now on log in so."""
@@ -200,7 +204,7 @@ def test_each_right_of_a_worker_is_needed_and_named_when_it_is_missing(app):
 
 
 def test_worker_without_a_right_does_not_start(app):
-    right = Right("Write", "topic", app.topics.dead_letter_topic)
+    right = Right("Write", "topic", app.chunks)
     asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
     code, output = app.by("PLAIN").says("worker")
     assert code == 78
@@ -261,6 +265,8 @@ def test_other_verbs_name_the_right_that_they_lack(app, verb, right, tmp_path):
     right = right._replace(name=getattr(app.topics, f"{right.name}_topic"))
     if verb == "topics create":
         asyncio.run(asking.delete_topic(app.bootstrap, right.name))
+    else:
+        asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
     code, output = app.by("SCRAM-SHA-512").says(*verb.split(), *files)
     assert code == 78, output
     assert f"User:worker lacks {right};" in output
