@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+import re
 import time
 
 import pytest
 
+from processor.core.errors import ConfigError
+from processor.kafka.granted import check_rights
 from processor.kafka.rights import Right, worker_rights
+from processor.settings_loading import load_settings
 from tests.e2e import acls, asking
 from tests.e2e.producing import Line
 from tests.e2e.secure import SECRETS
@@ -193,14 +197,13 @@ def test_worker_outlives_its_tokens(app):
 
 
 def test_each_right_of_a_worker_is_needed_and_named_when_it_is_missing(app):
-    """``config check`` asks what a worker's start asks; both run the same check."""
-    app.by("SCRAM-SHA-512")
+    settings = load_settings(environ=app.by("SCRAM-SHA-512").environment())
     for right in app.rights:
         asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
-        code, output = app.says("config", "check", "--connect")
-        assert code == 78, right
-        assert f"User:worker lacks {right};" in output
+        with pytest.raises(ConfigError, match=re.escape(f"User:worker lacks {right};")):
+            asyncio.run(check_rights(settings, app.rights))
         asyncio.run(acls.grant(app.bootstrap, "User:worker", [right]))
+    asyncio.run(check_rights(settings, app.rights))
 
 
 def test_worker_without_a_right_does_not_start(app):
