@@ -36,15 +36,12 @@ class ChunkerApp(PartitionedApp):
         """What its partitions are opened for."""
         return self._config
 
-    async def prepare_topics(self) -> None:
-        """Create the topics that are missing, if allowed, and check all.
+    async def create_topics(self) -> list[str]:
+        """Create the topics that are missing; see ``PartitionedApp.create_topics``."""
+        return await create_topics(self.settings)
 
-        Raises:
-            ConfigError: Something is wrong with them; the message says what to run.
-            UnreachableError: No broker answers.
-        """
-        if self.settings.create_topics:
-            await create_topics(self.settings)
+    async def check_topics(self) -> None:
+        """Check the topics; see ``PartitionedApp.check_topics``."""
         records = await check_topics(self.settings)
         if records.retention_ms > 0:
             self._config = replace(

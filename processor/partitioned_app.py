@@ -15,9 +15,11 @@ from processor.kafka import stream_reader
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
 from processor.kafka.connection import broker_errors, client_settings
 from processor.kafka.flow import Flow
+from processor.kafka.granted import check_rights
 from processor.kafka.plug_points import check_plug_points
 from processor.kafka.reading import ends_of
-from processor.kafka.recovery import PartitionTables
+from processor.kafka.recovery import PartitionTables, group_log
+from processor.kafka.rights import flow_rights
 from processor.kafka.transport import Consumer, Transport
 from processor.ops.counting import CountingMetrics
 from processor.ops.panel import Panel
@@ -38,6 +40,12 @@ _BUFFERED_BATCHES: Final = 8
 _COLLECT_AFTER: Final = 50_000
 
 
+class _OurClientsAlone(faust.app.BootStrategy):
+    """Starts all but Faust's producer, which sends nothing here and knows nothing of our login."""
+
+    enable_kafka_producer = False
+
+
 class PartitionedApp(faust.App):
     """The Faust app of one process.
 
@@ -55,6 +63,8 @@ class PartitionedApp(faust.App):
     Raises:
         ConfigError: The installed versions don't allow one.
     """
+
+    BootStrategy = _OurClientsAlone
 
     def __init__(self, settings: Settings, flow: Flow) -> None:
         check_plug_points()
@@ -87,8 +97,17 @@ class PartitionedApp(faust.App):
         """What its partitions are opened for."""
         raise NotImplementedError
 
-    async def prepare_topics(self) -> None:
-        """Create the topics that are missing, if allowed, and check all.
+    async def create_topics(self) -> list[str]:
+        """Create the topics that are missing and return their names.
+
+        Raises:
+            ConfigError: The broker refuses one.
+            UnreachableError: No broker answers.
+        """
+        raise NotImplementedError
+
+    async def check_topics(self) -> None:
+        """Check all topics, and note what they say about the job.
 
         Raises:
             ConfigError: Something is wrong with them; the message says what to run.
@@ -132,8 +151,20 @@ class PartitionedApp(faust.App):
             raise
 
     async def on_first_start(self) -> None:
-        """Prepare the topics; see ``prepare_topics``."""
-        await self.prepare_topics()
+        """Create the topics that are missing, if allowed, and check all, and our rights.
+
+        Raises:
+            ConfigError: Something is wrong with them, or a right is missing; the message says what
+                to run.
+            UnreachableError: No broker answers.
+        """
+        settings, rights = self.settings, flow_rights(self.flow)
+        # Topics that are hidden from us look as if they were missing.
+        await check_rights(settings, rights)
+        if settings.create_topics and await self.create_topics():
+            # Of topics that were not there nobody could tell.
+            await check_rights(settings, rights)
+        await self.check_topics()
         await super().on_first_start()
 
     async def on_start(self) -> None:
@@ -168,6 +199,7 @@ class PartitionedApp(faust.App):
         await self._panel.stop()
 
     async def _hold(self, *_: object, **__: object) -> None:
+        group_log.info("partitions revoked", extra={"topic": self.flow.input_topic})
         await self.partitions.revoke(_REVOKE_TIMEOUT_S)
 
 

@@ -32,22 +32,19 @@ class RouterApp(PartitionedApp):
 
     @property
     def job(self) -> RouterConfig:
-        """What its partitions are opened for; once the topics are prepared."""
+        """What its partitions are opened for; once the topics are checked."""
         if self._config is None:
-            message = "the topics are not prepared yet"
+            message = "the topics are not checked yet"
             raise AssertionError(message)
         return self._config
 
-    async def prepare_topics(self) -> None:
-        """Create the topics that are missing, if allowed, and check all.
+    async def create_topics(self) -> list[str]:
+        """Create the topics that are missing; see ``PartitionedApp.create_topics``."""
+        return await create_route_topics(self.settings)
 
-        Raises:
-            ConfigError: Something is wrong with them; the message says what to run.
-            UnreachableError: No broker answers.
-        """
+    async def check_topics(self) -> None:
+        """Check the topics; see ``PartitionedApp.check_topics``."""
         settings = self.settings
-        if settings.create_topics:
-            await create_route_topics(settings)
         facts = await check_route_topics(settings)
         written = (self.flow.output_topic, self.flow.changelog_topic, self.flow.dead_letter_topic)
         self.flow = replace(

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
@@ -18,7 +19,7 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from processor.core.errors import ConfigError
 
-SECRETS: Final = ("sasl_password",)
+SECRETS: Final = ("sasl_password", "sasl_oauthbearer_client_secret")
 PREFIX: Final = "PROCESSOR_"
 
 # Fields that every Kafka client has, under the names that other tools give them too.
@@ -34,6 +35,7 @@ def env_name(field: str) -> str:
 # its 249 characters, so that "-sessions-changelog" still fits behind an app id.
 KafkaName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,200}$")]
 AppId = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{0,200}$")]
+HttpUrlText = Annotated[str, StringConstraints(pattern=r"^https?://[^/?#@\s]+[^#@\s]*$")]
 Count = Annotated[int, Field(gt=0)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -56,12 +58,22 @@ class Settings(BaseSettings):
     """Brokers to ask first, host:port, comma separated."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """How to talk to the brokers."""
-    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "PLAIN"
     """How to log in under a SASL protocol."""
     sasl_username: str | None = None
     """User name for SASL."""
     sasl_password: SecretStr | None = None
     """Password for SASL; KAFKA_SASL_PASSWORD_FILE names a file that holds it."""
+    sasl_oauthbearer_token_endpoint_url: HttpUrlText | None = None
+    """Where OAUTHBEARER asks for tokens with client credentials."""
+    sasl_oauthbearer_client_id: str | None = None
+    """Client id to ask the token endpoint with."""
+    sasl_oauthbearer_client_secret: SecretStr | None = None
+    """Its secret; KAFKA_SASL_OAUTHBEARER_CLIENT_SECRET_FILE names a file that holds it."""
+    sasl_oauthbearer_scope: str | None = None
+    """Scope to ask the token endpoint for."""
+    sasl_oauthbearer_token_file: Path | None = None
+    """File that holds a token, read for each connection, instead of a token endpoint."""
     ssl_ca_location: Path | None = None
     """PEM file of the authorities to trust; the system's when not set."""
     ssl_certificate_location: Path | None = None
@@ -150,25 +162,46 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:
+        if faults := [*self._topic_faults(), *self._login_faults()]:
+            raise ValueError("\n".join(faults))
+        return self
+
+    def _topic_faults(self) -> Iterator[str]:
         names = [self.records_topic, self.chunks_topic, self.dead_letter_topic]
         names.append(self.positions_topic)
         if self.app_id:
             names.append(self.changelog_topic)
         if len(set(names)) < len(names):
-            msg = (
+            yield (
                 "records, chunks, dead letters, positions and changelog need a topic each, not "
                 f"{names}"
             )
-            raise ValueError(msg)
-        if self.security_protocol.startswith("SASL"):
-            for field in ("sasl_username", "sasl_password"):
-                if getattr(self, field) is None:
-                    msg = f"{env_name('security_protocol')} is SASL, so set {env_name(field)}"
-                    raise ValueError(msg)
+
+    def _login_faults(self) -> Iterator[str]:
+        missing = [env_name(it) for it in self._credentials() if getattr(self, it) is None]
+        if missing:
+            yield (
+                f"KAFKA_SECURITY_PROTOCOL={self.security_protocol} with KAFKA_SASL_MECHANISM="
+                f"{self.sasl_mechanism}, so set {' and '.join(missing)}"
+            )
+        if self.sasl_oauthbearer_token_file and self.sasl_oauthbearer_token_endpoint_url:
+            yield (
+                "set one of KAFKA_SASL_OAUTHBEARER_TOKEN_FILE and"
+                " KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL, not both"
+            )
         if (self.ssl_certificate_location is None) != (self.ssl_key_location is None):
-            msg = "set both or none of KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION"
-            raise ValueError(msg)
-        return self
+            yield "set both or none of KAFKA_SSL_CERTIFICATE_LOCATION and KAFKA_SSL_KEY_LOCATION"
+
+    def _credentials(self) -> tuple[str, ...]:
+        """Return the fields that a login needs."""
+        if not self.security_protocol.startswith("SASL"):
+            return ()
+        if self.sasl_mechanism != "OAUTHBEARER":
+            return ("sasl_username", "sasl_password")
+        if self.sasl_oauthbearer_token_file is not None:
+            return ()
+        fields = ("token_endpoint_url", "client_id", "client_secret")
+        return tuple(f"sasl_oauthbearer_{it}" for it in fields)
 
     @classmethod
     def settings_customise_sources(

@@ -50,22 +50,26 @@ def load_with_origins(
 ) -> tuple[Settings, dict[str, str]]:
     """Read the settings as ``load_settings`` does, and where each field's value is from."""
     given = {name: value for name, value in (flags or {}).items() if value is not None}
-    _reject_unknown(given, "flag")
+    findings = _unknown(given, "flag")
     values: dict[str, Any] = {}
     origins = dict.fromkeys(Settings.model_fields, "default")
     layers = (
-        (str(path or DEFAULT_FILE), _read_file(path)),
+        (str(path or DEFAULT_FILE), _read_file(path, findings)),
         ("environment", _read_environment(os.environ if environ is None else environ)),
         ("flag", given),
     )
     for origin, layer in layers:
-        values |= layer
-        origins |= dict.fromkeys(layer, origin)
+        known = {name: layer[name] for name in layer if name in Settings.model_fields}
+        values |= known
+        origins |= dict.fromkeys(known, origin)
     try:
-        return Settings(**values), origins
+        settings = Settings(**values)
     except ValidationError as error:
-        # Its own text, and the chain to it, would show secrets.
-        raise ConfigError(_describe(error, values, origins)) from None
+        findings.append(_describe(error, values, origins))
+    if findings:
+        # Not in the handler: the chain to its error would show secrets.
+        raise ConfigError("\n".join(findings))
+    return settings, origins
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -73,15 +77,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)[0]
 
 
-def _reject_unknown(names: Iterable[str], where: str) -> None:
-    for name in names:
-        if name not in Settings.model_fields:
-            hint = nearest(name, Settings.model_fields)
-            msg = f"unknown setting {name!r} ({where}); the nearest name is {hint!r}"
-            raise ConfigError(msg)
+def _unknown(names: Iterable[str], where: str) -> list[str]:
+    return [
+        f"unknown setting {name!r} ({where}); the nearest name is"
+        f" {nearest(name, Settings.model_fields)!r}"
+        for name in names
+        if name not in Settings.model_fields
+    ]
 
 
-def _read_file(path: Path | None) -> dict[str, Any]:
+def _read_file(path: Path | None, findings: list[str]) -> dict[str, Any]:
     if path is None and not DEFAULT_FILE.exists():
         return {}
     path = path or DEFAULT_FILE
@@ -90,7 +95,7 @@ def _read_file(path: Path | None) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         msg = f"can't read settings from {path}: {error}"
         raise ConfigError(msg) from None
-    _reject_unknown(values, str(path))
+    findings += _unknown(values, str(path))
     return values
 
 

@@ -1,4 +1,4 @@
-"""``processor config``: what is set, and where it comes from."""
+"""``processor config``: what is set, where it comes from, and what is wrong with it."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from processor.cli.options import config_file_option, output_option
-from processor.settings import env_name, require_app_id
+from processor.settings import env_name
 from processor.settings_loading import load_with_origins
 
 
@@ -16,9 +16,10 @@ def config() -> None:
 
 
 @config.command()
+@click.option("--redacted", is_flag=True, help="Hide secrets; they are hidden without it too.")
 @output_option
 @config_file_option
-def show(output: str, config_file: Path | None) -> None:
+def show(output: str, config_file: Path | None, *, redacted: bool) -> None:
     """Print each setting with its value and origin; secrets as asterisks."""
     settings, origins = load_with_origins(path=config_file)
     values = settings.model_dump(mode="json")
@@ -35,8 +36,24 @@ def show(output: str, config_file: Path | None) -> None:
 
 
 @config.command()
+@click.option(
+    "--connect",
+    is_flag=True,
+    help="Also log in to the brokers, check the topics, and ask for the rights of a worker.",
+)
 @config_file_option
-def check(config_file: Path | None) -> None:
-    """Exit 78, naming what is wrong, if a worker could not start with these settings."""
-    require_app_id(load_with_origins(path=config_file)[0])
-    click.echo("settings are right")
+def check(config_file: Path | None, *, connect: bool) -> None:
+    """Exit 78, naming all that is wrong, if a worker could not start with these settings.
+
+    With --connect exit 69 if no broker answers. Nothing is created.
+    """
+    # Neither Faust nor aiokafka is imported to show settings.
+    from processor.cli.config_checks import check_broker, check_settings  # noqa: PLC0415
+
+    settings = load_with_origins(path=config_file)[0]
+    check_settings(settings)
+    if connect:
+        check_broker(settings)
+        click.echo("settings are right, and so are the topics and a worker's rights")
+    else:
+        click.echo("settings are right")

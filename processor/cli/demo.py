@@ -1,6 +1,7 @@
 """``processor demo``: the main job from nothing, with a worker killed half-way, and the proof."""
 
 import asyncio
+import os
 import signal
 import tempfile
 import time
@@ -16,6 +17,7 @@ from processor.cli.tail import chunks_as_they_land, describe
 from processor.demo.brokers import Broker, choose
 from processor.demo.processes import Verb, remove_from_group
 from processor.demo.transcripts import transcripts
+from processor.kafka.connection import client_settings
 from processor.kafka.consumer_settings import client_id
 from processor.kafka.topics import create_topics
 from processor.settings_loading import load_settings
@@ -64,7 +66,10 @@ def demo(files: tuple[Path, ...], broker: str) -> int:
 class _Demo:
     def __init__(self, broker: Broker, folder: Path, stack: ExitStack) -> None:
         app_id = f"demo-{time.time_ns():x}"
-        self._environment = {
+        # What a person has set is about the given broker; the others know no logins.
+        is_given = broker.name == "given"
+        self._environment = {} if is_given else {"KAFKA_SECURITY_PROTOCOL": "PLAINTEXT"}
+        self._environment |= {
             "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap,
             "PROCESSOR_APP_ID": app_id,
             "PROCESSOR_RECORDS_TOPIC": f"{app_id}-records",
@@ -73,7 +78,7 @@ class _Demo:
             "PROCESSOR_SESSION_TIMEOUT_S": "6",
             "PROCESSOR_LOG_LEVEL": "warning",
         }
-        self._settings = load_settings(environ=self._environment)
+        self._settings = load_settings(environ=os.environ | self._environment)
         self._broker = broker
         self._folder = folder
         self._stack = stack
@@ -124,7 +129,7 @@ class _Demo:
 
     async def _send(self, lines: Lines, ended: Iterable[str] = ()) -> None:
         producer = AIOKafkaProducer(
-            bootstrap_servers=self._broker.bootstrap, enable_idempotence=True, linger_ms=10
+            **client_settings(self._settings), enable_idempotence=True, linger_ms=10
         )
         topic = self._settings.records_topic
         await producer.start()

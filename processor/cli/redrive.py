@@ -98,11 +98,11 @@ def redrive(
 async def _redrive(settings: Settings, plan: Plan, how: _How) -> Summary:
     letter_topic = settings.dead_letter_topic
     # Asked first: a reader's own question would make the broker create a topic that is missing.
-    letter_partitions = (await describe_topic(settings, letter_topic)).partition_count
-    record_partitions = (await describe_topic(settings, settings.records_topic)).partition_count
+    letters = await describe_topic(settings, letter_topic)
+    records = await describe_topic(settings, settings.records_topic, "Write")
     if how.partitioner == "crc32":
-        plan = replace(plan, partition_of=lambda key: zlib.crc32(key) % record_partitions)
-    length = await message_count(client_settings(settings), letter_topic, letter_partitions)
+        plan = replace(plan, partition_of=lambda key: zlib.crc32(key) % records.partition_count)
+    length = await message_count(client_settings(settings), letter_topic, letters.partition_count)
     run = would_send if how.is_dry_run else send_again
     with progress_bar("redriving", length) as bar:
         return await run(settings, plan, bar.update, is_forgotten=how.is_forgotten)

@@ -5,11 +5,13 @@ import logging
 import os
 import signal
 import threading
+from functools import partial
 from typing import Final
 
 import faust
 
 from processor.core.errors import ProcessorError
+from processor.ops.logging import add_field
 from processor.partitioned_app import PartitionedApp
 
 log: Final = logging.getLogger(__name__)
@@ -33,8 +35,11 @@ def _run(app: PartitionedApp) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     runner = _Worker(app, loop=loop, override_logging=False, redirect_stdouts=False, quiet=True)
+    # What a line of a worker is about depends on it: each has it.
+    add_field("generation", lambda: app.consumer_generation_id)
     runner.spinner = None  # it writes terminal codes to wherever stdout goes
-    logging.getLogger("faust.worker").addFilter(_is_unexpected)
+    for name in ("faust.worker", "processor.kafka.transport"):
+        logging.getLogger(name).addFilter(partial(_is_unexpected, app))
     try:
         runner.execute_from_commandline()
     except SystemExit as ended:
@@ -45,9 +50,10 @@ def _run(app: PartitionedApp) -> None:
         app.fatal = app.fatal or error
 
 
-def _is_unexpected(record: logging.LogRecord) -> bool:
-    """Tell whether an event is worth Faust's traceback; the verb reports our own errors."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ProcessorError))
+def _is_unexpected(app: PartitionedApp, record: logging.LogRecord) -> bool:
+    """Tell whether a crash is worth Faust's words; the verb reports our own errors."""
+    is_ours = record.exc_info and isinstance(record.exc_info[1], ProcessorError)
+    return not (is_ours or app.fatal is not None)
 
 
 class _Worker(faust.Worker):

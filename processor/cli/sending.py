@@ -108,7 +108,7 @@ async def kafka_producer(settings: Settings) -> AsyncIterator[Producer]:
         UnreachableError: No broker answers.
     """
     # Not asked of the producer: its own question would make the broker create the topic.
-    limit = (await describe_topic(settings, settings.records_topic)).max_message_bytes
+    limit = (await describe_topic(settings, settings.records_topic, "Write")).max_message_bytes
     producer = AIOKafkaProducer(
         **client_settings(settings),
         enable_idempotence=True,
@@ -118,7 +118,7 @@ async def kafka_producer(settings: Settings) -> AsyncIterator[Producer]:
         max_batch_size=min(_BATCH_BYTES, limit),
         linger_ms=5,
     )
-    with broker_errors(settings):
+    with broker_errors(settings, "Write"):
         try:
             await producer.start()
             yield producer

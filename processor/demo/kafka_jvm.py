@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +48,9 @@ def start_jvm(
     data_dir: Path | None = None,
     port: int | None = None,
     overrides: Mapping[str, str] | None = None,
+    *,
+    format_options: Sequence[str] = (),
+    java_options: Sequence[str] = (),
 ) -> LocalBroker:
     """Start Apache Kafka on the JVM: KRaft, one node.
 
@@ -56,6 +59,8 @@ def start_jvm(
             ``stop`` removes.
         port: Where clients connect; by default a free one.
         overrides: Properties of the broker on top of ours, such as more listeners.
+        format_options: Of the formatting of its data, such as users to know from the start.
+        java_options: Of the JVM, such as system properties.
 
     Raises:
         ConfigError: Java or Maven is missing, or Maven or the formatting of the data failed.
@@ -77,7 +82,7 @@ def start_jvm(
     text += "".join(f"{name}={value}\n" for name, value in (overrides or {}).items())
     properties.write_text(text)
     run = [java, "-Xmx768m", f"-Dlog4j2.configurationFile={KAFKA_FILES / 'log4j2.yaml'}"]
-    run += ["-cp", f"{jars}/*"]
+    run += [*java_options, "-cp", f"{jars}/*"]
     broker = LocalBroker(
         name="jvm",
         command=[*run, "kafka.Kafka", str(properties)],
@@ -86,7 +91,7 @@ def start_jvm(
         temporary=temporary,
     )
     with stopped_on_failure(broker):
-        _format(run, properties)
+        _format(run, properties, format_options)
         broker.start()
     return broker
 
@@ -148,8 +153,8 @@ def _run_maven(maven: str, output_dir: Path) -> None:
         raise ConfigError(message)
 
 
-def _format(run: list[str], properties: Path) -> None:
-    tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted"]
+def _format(run: list[str], properties: Path, options: Sequence[str]) -> None:
+    tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", *options]
     done = subprocess.run(  # noqa: S603 - Java as found on the path, with our own arguments
         [*run, *tool, "--cluster-id", CLUSTER_ID, "--config", str(properties)],
         stdin=subprocess.DEVNULL,

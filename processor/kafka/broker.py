@@ -1,9 +1,10 @@
 """One partition's side of Apache Kafka: ``PartitionBroker`` over aiokafka."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from processor.core.errors import FencedError, StateError
@@ -18,6 +19,7 @@ from processor.kafka.producing import (
     translated,
 )
 from processor.kafka.reading import latest_entries, partition_reader, read_to_end, timestamp_of
+from processor.kafka.rights import right_errors
 from processor.protocol.port import Message, Survey, TooLargeError, Transaction
 from processor.settings import Settings
 
@@ -70,16 +72,18 @@ class KafkaPartitionBroker:
             max_batch_bytes=self._flow.max_batch_bytes,
         )
         self._producer = producer
-        await producer.start(_FENCE_TIMEOUT_S)
+        with right_errors(self._settings, "Write"):
+            await producer.start(_FENCE_TIMEOUT_S)
 
     async def read_changelog(self) -> Mapping[bytes, bytes]:
         """Return the latest entry of each key."""
-        return await latest_entries(self._client, self._changelog)
+        with right_errors(self._settings, "Read"):
+            return await latest_entries(self._client, self._changelog)
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""
         records, changelog = self._input, self._changelog
-        async with partition_reader(self._client, records) as reader:
+        async with self._reader(records) as reader:
             starts = await reader.beginning_offsets([records, changelog])
             ends = await reader.end_offsets([records])
             partitions = reader.partitions_for_topic(records.topic)
@@ -110,7 +114,8 @@ class KafkaPartitionBroker:
             raise FencedError(message)
         offsets = Offsets(self._flow.group, {self._input: transaction.next_offset})
         try:
-            await self._producer.commit(self._sendings(transaction), offsets)
+            with right_errors(self._settings, "Write"):
+                await self._producer.commit(self._sendings(transaction), offsets)
         except RefusedError as error:
             lone_offset = error.messages[0].lone_offset
             # Only what is too large by itself has a batch of its own.
@@ -132,6 +137,12 @@ class KafkaPartitionBroker:
         if producer is not None:
             await producer.discard()
 
+    @asynccontextmanager
+    async def _reader(self, partition: TopicPartition) -> AsyncIterator[AIOKafkaConsumer]:
+        with right_errors(self._settings, "Read"):
+            async with partition_reader(self._client, partition) as reader:
+                yield reader
+
     def _sendings(self, transaction: Transaction) -> list[Sending]:
         number = self._input.partition
         entries = [Message(key, value, ()) for key, value in transaction.entries.items()]
@@ -149,7 +160,7 @@ class KafkaPartitionBroker:
     async def _has_output(self) -> bool:
         """Tell whether output was committed; offsets alone count what was aborted too."""
         output = TopicPartition(self._flow.output_topic, self._input.partition)
-        async with partition_reader(self._client, output) as reader:
+        async with self._reader(output) as reader:
             async for _ in read_to_end(reader, output):
                 return True
         return False

@@ -1,10 +1,11 @@
 """How to reach the brokers: settings -> client arguments, and connection faults -> our errors."""
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
@@ -14,7 +15,10 @@ from aiokafka.errors import (
 )
 from aiokafka.helpers import create_ssl_context
 
-from processor.core.errors import ConfigError, UnreachableError
+from processor.core.errors import ConfigError, ProcessorError, UnreachableError
+from processor.kafka import login
+from processor.kafka.rights import Operation, right_errors
+from processor.kafka.tokens import token_provider
 from processor.settings import Settings
 
 # What aiokafka raises when nobody answers. OSError is not among them: aiokafka translates it
@@ -43,26 +47,64 @@ def client_settings(settings: Settings) -> dict[str, Any]:
     }
     if settings.security_protocol in {"SSL", "SASL_SSL"}:
         arguments["ssl_context"] = _ssl_context(settings)
-    if settings.security_protocol.startswith("SASL") and settings.sasl_password is not None:
+    if settings.security_protocol.startswith("SASL"):
         arguments["sasl_mechanism"] = settings.sasl_mechanism
-        arguments["sasl_plain_username"] = settings.sasl_username
-        arguments["sasl_plain_password"] = settings.sasl_password.get_secret_value()
+        if settings.sasl_mechanism == "OAUTHBEARER":
+            arguments["sasl_oauth_token_provider"] = token_provider(settings)
+        elif settings.sasl_password is not None:
+            arguments["sasl_plain_username"] = settings.sasl_username
+            arguments["sasl_plain_password"] = settings.sasl_password.get_secret_value()
+    login.install()
     return arguments
 
 
 @contextmanager
-def broker_errors(settings: Settings) -> Iterator[None]:
-    """Turn aiokafka's ways of saying that nobody answered into ``UnreachableError``."""
-    try:
-        yield
-    except NO_ANSWER as error:
-        reason = str(error) or type(error).__name__
-        msg = (
-            f"no answer from {settings.bootstrap_servers} over {settings.security_protocol}"
-            f" ({reason}); check that the broker runs, KAFKA_BOOTSTRAP_SERVERS,"
-            " KAFKA_SECURITY_PROTOCOL and, with SASL, the user and password"
-        )
-        raise UnreachableError(msg) from error
+def broker_errors(settings: Settings, operation: Operation = "Read") -> Iterator[None]:
+    """Turn aiokafka's ways of saying that it can't get at something into errors of ours.
+
+    Args:
+        settings: How to connect.
+        operation: What is done to topics meanwhile; a broker that refuses doesn't tell.
+
+    Raises:
+        ConfigError: A broker refuses our login or lacks a certificate that we trust, or a right
+            is missing.
+        UnreachableError: None answers.
+    """
+    with login.failed_connections() as failures:
+        try:
+            with right_errors(settings, operation):
+                yield
+        except NO_ANSWER as error:
+            raise _no_answer(settings, error, failures) from error
+
+
+@asynccontextmanager
+async def admin_client(
+    settings: Settings, operation: Operation = "Read"
+) -> AsyncIterator[AIOKafkaAdminClient]:
+    """Yield a started admin client; errors are those of ``broker_errors``."""
+    admin = AIOKafkaAdminClient(**client_settings(settings))
+    with broker_errors(settings, operation):
+        try:
+            await admin.start()
+            yield admin
+        finally:
+            await admin.close()
+
+
+def _no_answer(
+    settings: Settings, error: Exception, failures: Mapping[str, BaseException]
+) -> ProcessorError:
+    for address, failure in failures.items():
+        if fault := login.reason(settings, address, failure):
+            return fault
+    reason = str(error) or type(error).__name__
+    return UnreachableError(
+        f"no answer from {settings.bootstrap_servers} over {settings.security_protocol}"
+        f" ({reason}); check that the broker runs, KAFKA_BOOTSTRAP_SERVERS and"
+        " KAFKA_SECURITY_PROTOCOL"
+    )
 
 
 def _ssl_context(settings: Settings) -> ssl.SSLContext:

@@ -117,6 +117,13 @@ class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
         result._update_position()  # noqa: SLF001
         return records
 
+    async def _proc_fetch_request(self, *request: object) -> bool:
+        """Fetch; one that pauses after a failure may be cancelled, as below."""
+        with contextlib.suppress(asyncio.CancelledError):
+            is_woken: bool = await super()._proc_fetch_request(*request)
+            return is_woken
+        return False
+
     async def _update_fetch_positions(self, *_: object) -> bool:
         """Leave a partition without a position alone: a seek is on its way."""
         # aiokafka awaits the tasks that it cancels, and expects none to say so.

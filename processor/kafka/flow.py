@@ -35,15 +35,25 @@ class Flow:
     dead_letter_partitions: int = 0
     owns_output: bool = True
 
+    @property
+    def transactional_prefix(self) -> str:
+        """What the ids of all its producers begin with."""
+        return transactional_prefix(self.app_id, self.input_topic)
+
     def transactional_id(self, partition: int) -> str:
         """Return the id of an input partition's producer: always the same, it is the lock."""
-        return f"{self.app_id}-{self.input_topic}-{partition}"
+        return f"{self.transactional_prefix}{partition}"
 
     def dead_letters_of(self, partition: int) -> TopicPartition:
         """Return where an input partition's dead letters go."""
         if self.dead_letter_partitions:
             partition %= self.dead_letter_partitions
         return TopicPartition(self.dead_letter_topic, partition)
+
+
+def transactional_prefix(app_id: str, input_topic: str) -> str:
+    """Return what the id of a partition's producer has before the partition's number."""
+    return f"{app_id}-{input_topic}-"
 
 
 def chunking(settings: Settings) -> Flow:

@@ -14,7 +14,7 @@ from aiokafka.errors import (
 )
 
 from processor.core.errors import UnreachableError
-from processor.kafka.connection import broker_errors, client_settings
+from processor.kafka.connection import admin_client
 from processor.settings import Settings
 
 #: The first group of a new broker waits until the topic of offsets is made.
@@ -88,11 +88,9 @@ async def committed_offset(settings: Settings, group: str, place: TopicPartition
 async def _asked(
     settings: Settings, ask: Callable[[AIOKafkaAdminClient], Awaitable[_Answer]]
 ) -> _Answer:
-    admin = AIOKafkaAdminClient(**client_settings(settings))
     give_up_at = asyncio.get_running_loop().time() + _PATIENCE_S
-    with broker_errors(settings):
+    async with admin_client(settings, "Describe") as admin:
         try:
-            await admin.start()
             while True:
                 try:
                     return await ask(admin)
@@ -103,5 +101,3 @@ async def _asked(
         except _SOON as error:
             message = f"group {settings.app_id}: no coordinator in {_PATIENCE_S:.0f} s ({error!r})"
             raise UnreachableError(message) from error
-        finally:
-            await admin.close()

@@ -34,6 +34,7 @@ from processor.core.errors import ConfigError, FencedError, ProcessorError, Unre
 from processor.kafka.connection import client_settings
 from processor.kafka.producing import Offsets, RefusedError, Sending, TransactionalProducer
 from processor.kafka.reading import latest_entries
+from processor.kafka.rights import right_errors
 from processor.kafka.topics import describe_topic, ensure_compacted_topic, has_topic
 from processor.protocol.port import Message
 from processor.settings import Settings
@@ -116,7 +117,7 @@ class Ledger:
         """
         await self.close()
         own_facts = await ensure_compacted_topic(self._settings, self._entries_at.topic)
-        facts = {it: await describe_topic(self._settings, it) for it in self._topics}
+        facts = {it: await describe_topic(self._settings, it, "Write") for it in self._topics}
         self._partition_counts = {topic: it.partition_count for topic, it in facts.items()}
         limit = min(it.max_message_bytes for it in (own_facts, *facts.values()))
         try:
@@ -127,7 +128,8 @@ class Ledger:
                 self._settings.compression,
                 max_batch_bytes=max(1, limit - _BATCH_OVERHEAD_BYTES),
             )
-            await self._producer.start(_FENCE_TIMEOUT_S)
+            with right_errors(self._settings, "Write"):
+                await self._producer.start(_FENCE_TIMEOUT_S)
             entries = await _entries(self._client, self._entries_at, self._prefix)
             self._refuse_other(entries.pop(_OWNER, b"").decode())
             await self._write((), {_OWNER: self._owner.encode()})
@@ -191,8 +193,9 @@ class Ledger:
         own = [Message(self._prefix + key, value, ()) for key, value in entries.items()]
         sendings.append(Sending(self._entries_at, own))
         try:
-            async with asyncio.timeout(_COMMIT_TIMEOUT_S):
-                await self._producer.commit(sendings, offsets)
+            with right_errors(self._settings, "Write"):
+                async with asyncio.timeout(_COMMIT_TIMEOUT_S):
+                    await self._producer.commit(sendings, offsets)
         except TimeoutError as error:
             message = f"ledger {self._name}: no answer to a commit within {_COMMIT_TIMEOUT_S:g} s"
             raise UnreachableError(message) from error

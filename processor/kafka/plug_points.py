@@ -23,7 +23,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from processor.core.errors import ConfigError
 
 PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
-    App: ("_new_transport", "_create_directories", "on_stop", "on_rebalance_start"),
+    App: ("BootStrategy", "_new_transport", "_create_directories", "on_stop", "on_rebalance_start"),
     AIOKafkaConsumerThread: ("_create_worker_consumer", "_fetch_records", "_ensure_consumer"),
     Consumer: (
         "_new_consumer_thread",

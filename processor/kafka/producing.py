@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import (
-    GroupAuthorizationFailedError,
     IllegalOperation,
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
@@ -22,8 +21,6 @@ from aiokafka.errors import (
     KafkaError,
     MessageSizeTooLargeError,
     ProducerFenced,
-    TopicAuthorizationFailedError,
-    TransactionalIdAuthorizationFailed,
 )
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.structs import OffsetAndMetadata
@@ -35,6 +32,7 @@ from processor.core.errors import (
     UnreachableError,
 )
 from processor.kafka.connection import NO_ANSWER
+from processor.kafka.rights import FORBIDDEN
 from processor.protocol.port import Message, ResentCommitError
 
 #: Above the partition's own bound of a commit, see ``protocol/partition.py``.
@@ -50,18 +48,13 @@ _FENCED: Final = (
     # No transaction any more: a batch that was under way was fenced while the next one was made.
     IllegalOperation,
 )
-_FORBIDDEN: Final = (
-    TopicAuthorizationFailedError,
-    GroupAuthorizationFailedError,
-    TransactionalIdAuthorizationFailed,
-)
 
 
 def translated(error: Exception, where: str) -> ProcessorError:
     """Return the error of our tree that a Kafka error stands for."""
     if isinstance(error, _FENCED):
         return FencedError(f"{where}: a newer owner has fenced this one ({error!r})")
-    if isinstance(error, _FORBIDDEN):
+    if isinstance(error, FORBIDDEN):
         return ConfigError(f"{where}: not allowed ({error!r}); grant the right and start again")
     return UnreachableError(f"{where}: {error!r}")
 

@@ -8,8 +8,9 @@ from typing import Any, Final, Literal, NamedTuple
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
-from processor.core.errors import StateError, UnreachableError
+from processor.core.errors import ConfigError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER
+from processor.kafka.rights import FORBIDDEN
 from processor.protocol.port import LogRecord
 
 #: An empty partition answers only after this long, so it is part of every opening.
@@ -35,7 +36,8 @@ async def partition_reader(
     """Yield a started consumer, assigned to ``partitions``.
 
     Raises:
-        UnreachableError: The broker does not answer.
+        ConfigError: The broker does not let us.
+        UnreachableError: It does not answer.
     """
     reader = AIOKafkaConsumer(
         **client,
@@ -52,7 +54,8 @@ async def partition_reader(
     except (*NO_ANSWER, KafkaError) as error:
         names = ", ".join(f"{it.topic}[{it.partition}]" for it in partitions)
         message = f"can't read {names}: {error!r}"
-        raise UnreachableError(message) from error
+        kind = ConfigError if isinstance(error, FORBIDDEN) else UnreachableError
+        raise kind(message) from error
     finally:
         await reader.stop()
 

@@ -4,13 +4,17 @@ The changelog is never subscribed: each partition reads its own, after its fence
 ``on_rebalance`` for every assignment and runs ``_restart_recovery`` as a background task.
 """
 
-from typing import Any
+import logging
+from typing import Any, Final
 
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from mode import Service
 
 from processor.kafka.transport import WorkerApp
+
+#: Not of this module's name: Faust logs the coming and going of its services under that one.
+group_log: Final = logging.getLogger("processor.group")
 
 
 class PartitionRecovery(Recovery):
@@ -53,7 +57,10 @@ class PartitionRecovery(Recovery):
         assigned = [it for it in app.consumer.assignment() if it.topic == app.flow.input_topic]
         if not is_current():
             return
-        await app.partitions.assign({it.partition for it in assigned}, is_current)
+        numbers = {it.partition for it in assigned}
+        extra = {"topic": app.flow.input_topic, "partitions": sorted(numbers)}
+        group_log.info("partitions assigned", extra=extra)
+        await app.partitions.assign(numbers, is_current)
         if is_current():
             await self._resume_streams(generation_id=generation_id)
 

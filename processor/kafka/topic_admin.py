@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
@@ -13,12 +12,14 @@ from aiokafka.errors import (
     NotControllerError,
     RequestTimedOutError,
     TopicAlreadyExistsError,
+    TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
     for_code,
 )
 
 from processor.core.errors import ConfigError, UnreachableError
-from processor.kafka.connection import broker_errors, client_settings
+from processor.kafka.granted import require_rights
+from processor.kafka.rights import FORBIDDEN, Operation, Right
 from processor.kafka.topic_checks import TopicFacts
 from processor.settings import Settings
 
@@ -27,25 +28,22 @@ _VISIBLE_WITHIN_S: Final = 15.0
 _log = logging.getLogger(__name__)
 
 
-@asynccontextmanager
-async def topic_admin(settings: Settings) -> AsyncIterator[AIOKafkaAdminClient]:
-    """Yield a client to ask with.
-
-    Raises:
-        UnreachableError: No broker answers.
-    """
-    admin = AIOKafkaAdminClient(**client_settings(settings))
-    with broker_errors(settings):
-        try:
-            await admin.start()
-            yield admin
-        finally:
-            await admin.close()
-
-
 async def partition_counts(admin: AIOKafkaAdminClient) -> dict[str, int]:
     """Return how many partitions each topic has that there is."""
     return {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
+
+
+async def require_operations(
+    settings: Settings, admin: AIOKafkaAdminClient, names: Iterable[str], *operations: Operation
+) -> None:
+    """Return if we may do that to topics, as far as they are there, and read how they are set.
+
+    Raises:
+        ConfigError: A right is missing; what is hidden from us would look as if it were missing.
+    """
+    needed: tuple[Operation, ...] = (*operations, "DescribeConfigs")
+    rights = [Right(each, "topic", name) for name in names for each in needed]
+    await require_rights(settings, admin, rights)
 
 
 async def usual_replication(admin: AIOKafkaAdminClient) -> int:
@@ -67,6 +65,7 @@ async def create_missing(
 
     Raises:
         ConfigError: The broker refuses one.
+        TopicAuthorizationFailedError: We lack the right; our caller knows how to say so.
         UnreachableError: It can't create them now.
     """
     missing = {name: wanted[name] for name in wanted if name not in counts}
@@ -93,7 +92,7 @@ async def _create(
         ]
     )
     created = []
-    refused = []
+    forbidden, refused = [], []
     for name, code, reason in response.topic_errors:  # aiokafka raises none of these
         error = for_code(code)
         if error is NoError:
@@ -101,8 +100,12 @@ async def _create(
         elif error in (NotControllerError, RequestTimedOutError):
             msg = f"the broker could not create {name} now ({error.message}); try again"
             raise UnreachableError(msg)
+        elif error in FORBIDDEN:
+            forbidden.append(name)
         elif error is not TopicAlreadyExistsError:  # another worker was faster: just as well
             refused.append(f"can't create {name}: {reason or error.message}")
+    if forbidden:
+        raise TopicAuthorizationFailedError(forbidden)
     if refused:
         raise ConfigError("\n".join(refused))
     return created

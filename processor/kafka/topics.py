@@ -10,12 +10,14 @@ from typing import Final
 from aiokafka.admin import AIOKafkaAdminClient
 
 from processor.core.errors import ConfigError
+from processor.kafka.connection import admin_client
+from processor.kafka.rights import Operation
 from processor.kafka.topic_admin import (
     await_facts,
     create_missing,
     describe,
     partition_counts,
-    topic_admin,
+    require_operations,
     usual_replication,
 )
 from processor.kafka.topic_checks import (
@@ -35,15 +37,23 @@ from processor.settings import Settings
 DEFAULT_PARTITIONS: Final = 4
 
 
-async def describe_topic(settings: Settings, name: str) -> TopicFacts:
+async def describe_topic(
+    settings: Settings, name: str, operation: Operation = "Read"
+) -> TopicFacts:
     """Return the facts of one topic, creating none.
 
+    Args:
+        settings: How to connect.
+        name: Of the topic.
+        operation: What is to be done with it.
+
     Raises:
-        ConfigError: There is no such topic.
+        ConfigError: There is no such topic, or we are not allowed that.
         UnreachableError: No broker answers.
     """
-    async with topic_admin(settings) as admin:
+    async with admin_client(settings) as admin:
         counts = await partition_counts(admin)
+        await require_operations(settings, admin, [name], operation)
         facts = await describe(admin, {name: counts[name]} if name in counts else {})
     if name not in facts:
         raise ConfigError(missing_fault(settings, [name]))
@@ -54,9 +64,11 @@ async def has_topic(settings: Settings, name: str) -> bool:
     """Tell whether there is a topic, creating none.
 
     Raises:
+        ConfigError: We may not read it.
         UnreachableError: No broker answers.
     """
-    async with topic_admin(settings) as admin:
+    async with admin_client(settings) as admin:
+        await require_operations(settings, admin, [name], "Read")
         return name in await partition_counts(admin)
 
 
@@ -67,11 +79,13 @@ async def ensure_compacted_topic(settings: Settings, name: str) -> TopicFacts:
         Its facts.
 
     Raises:
-        ConfigError: It is not compacted alone, or the broker refuses to create it.
+        ConfigError: It is not compacted alone, or the broker refuses to create it, or we lack a
+            right.
         UnreachableError: No broker answers.
     """
-    async with topic_admin(settings) as admin:
+    async with admin_client(settings, "Create") as admin:
         counts = await partition_counts(admin)
+        await require_operations(settings, admin, [name], "Read", "Write")
         wanted = {name: {"cleanup.policy": "compact"}}
         await create_missing(admin, wanted, counts, 1, await usual_replication(admin))
         facts = await await_facts(admin, {name: counts.get(name, 1)})
@@ -95,11 +109,12 @@ async def create_topics(
         Names created, ``records`` first; empty when all were there.
 
     Raises:
-        ConfigError: The broker refuses a topic.
+        ConfigError: The broker refuses a topic, or we lack a right.
         UnreachableError: No broker answers.
     """
-    async with topic_admin(settings) as admin:
+    async with admin_client(settings, "Create") as admin:
         counts = await partition_counts(admin)
+        await require_operations(settings, admin, topic_names(settings), "Describe")
         replication = replication or await usual_replication(admin)
         created, records = await _create_records(admin, settings, counts, partitions, replication)
         wanted = _derived_topics(settings, records.max_message_bytes)
@@ -123,11 +138,12 @@ async def create_route_topics(
         Names created; empty when all were there.
 
     Raises:
-        ConfigError: The broker refuses a topic.
+        ConfigError: The broker refuses a topic, or we lack a right.
         UnreachableError: No broker answers.
     """
-    async with topic_admin(settings) as admin:
+    async with admin_client(settings, "Create") as admin:
         counts = await partition_counts(admin)
+        await require_operations(settings, admin, route_topic_names(settings), "Describe")
         replication = replication or await usual_replication(admin)
         created, records = await _create_records(admin, settings, counts, partitions, replication)
         derived = _derived_topics(settings, records.max_message_bytes)
@@ -179,8 +195,9 @@ async def check_route_topics(settings: Settings) -> Mapping[str, TopicFacts]:
 
 async def _facts(settings: Settings, names: Iterable[str]) -> dict[str, TopicFacts]:
     """Return the facts of those topics that there are."""
-    async with topic_admin(settings) as admin:
+    async with admin_client(settings) as admin:
         counts = await partition_counts(admin)
+        await require_operations(settings, admin, names, "Describe")
         return await describe(admin, {name: counts[name] for name in names if name in counts})
 
 

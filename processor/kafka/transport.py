@@ -13,12 +13,10 @@ from typing import Any, ClassVar, Final, Protocol
 from aiokafka import TopicPartition
 from aiokafka.errors import (
     ConsumerStoppedError,
-    GroupAuthorizationFailedError,
     InconsistentGroupProtocolError,
     InvalidSessionTimeoutError,
     KafkaError,
     OffsetOutOfRangeError,
-    TopicAuthorizationFailedError,
 )
 from faust.transport.drivers import aiokafka as faust_aiokafka
 from faust.types import TP
@@ -28,10 +26,11 @@ from mode.utils.futures import maybe_async
 
 from processor.clock import Clock
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
-from processor.kafka.connection import NO_ANSWER
+from processor.kafka.connection import NO_ANSWER, broker_errors
 from processor.kafka.consumer_settings import consumer_settings
 from processor.kafka.fetching import BatchConsumer, BatchFetcher
 from processor.kafka.flow import Flow
+from processor.kafka.rights import missing_message, refused_rights
 from processor.kafka.static_member import StaticMember
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
@@ -47,8 +46,6 @@ _REFUSALS: Final[Mapping[type[KafkaError], str]] = {
     InconsistentGroupProtocolError: (
         "another application uses this group; choose another PROCESSOR_APP_ID"
     ),
-    GroupAuthorizationFailedError: "this user may not read as the group {1.group}; grant it",
-    TopicAuthorizationFailedError: "this user may not read {1.input_topic}; grant it",
 }
 
 log: Final = logging.getLogger(__name__)
@@ -77,7 +74,15 @@ class _InLoop:
         self._service = service
 
     def start(self) -> None:
-        self._serving = asyncio.ensure_future(self._service._serve())  # noqa: SLF001
+        self._serving = asyncio.ensure_future(self._serve())
+
+    async def _serve(self) -> None:
+        try:
+            await self._service._serve()  # noqa: SLF001
+        except Exception as error:  # noqa: BLE001 - as Faust's own thread does
+            log.warning("the consumer ended with an error", extra={"error": repr(error)})
+            # Else whoever stops it would wait for that for ever.
+            self._service.set_shutdown()
 
     def stop(self) -> None:
         """Do nothing: the service has stopped by itself when this is called."""
@@ -103,6 +108,21 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
         if settings.group_instance_id is None:
             return BatchConsumer(**arguments)
         return StaticMember(on_fenced=self.app.end, **arguments)
+
+    async def on_start(self) -> None:
+        """Connect and join.
+
+        Raises:
+            ConfigError: As ``broker_errors`` says.
+            UnreachableError: No broker answers.
+        """
+        with broker_errors(self.app.settings):
+            await super().on_start()
+
+    def on_crash(self, msg: str, *fmt: Any, **arguments: Any) -> None:  # noqa: ANN401
+        """Print what nobody expected; an error of ours is told by whoever ends the process."""
+        if not any(isinstance(it, ProcessorError) for it in fmt):
+            super().on_crash(msg, *fmt, **arguments)
 
     async def call_thread(self, fun: Callable[..., Any], *args: Any, **arguments: Any) -> Any:  # noqa: ANN401
         """Call it: there is no other thread."""
@@ -156,7 +176,10 @@ class Consumer(faust_aiokafka.Consumer):
         try:
             batches, _ = await self._wait_next_records(timeout)
         except KafkaError as error:
-            raise self._lost_position(error) from error
+            lost = self._lost_position(error)
+            # Faust ends the process too, but not with the exit code of this.
+            self.app.end(lost)
+            raise lost from error
         generation_id = self.app.consumer_generation_id
         for partition, (batch,) in (batches or {}).items():
             is_current = self.app.consumer_generation_id == generation_id
@@ -230,12 +253,15 @@ class Consumer(faust_aiokafka.Consumer):
                 self._take_refusal(error)
 
     def _take_refusal(self, error: KafkaError) -> None:
-        flow = self.app.flow
+        settings, flow = self.app.settings, self.app.flow
+        if rights := refused_rights(settings, error, "Read"):
+            self.app.end(ConfigError(missing_message(settings, rights)))
+            return
         remedy = _REFUSALS.get(type(error))
         if remedy is None:
             log.warning("the group refused us, joining again", extra={"error": repr(error)})
             return
-        message = f"group {flow.group}: {error!r}; {remedy.format(self.app.settings, flow)}"
+        message = f"group {flow.group}: {error!r}; {remedy.format(settings)}"
         self.app.end(ConfigError(message))
 
     def _raw(self) -> BatchConsumer:
@@ -267,6 +293,8 @@ class Consumer(faust_aiokafka.Consumer):
                 "topic was created again. Start again for what to do"
             )
             return StateError(message)
+        if rights := refused_rights(self.app.settings, error, "Read"):
+            return ConfigError(missing_message(self.app.settings, rights))
         return UnreachableError(f"{topic}: {error!r}")
 
 

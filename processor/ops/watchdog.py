@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from processor.core.errors import UnreachableError
+from processor.core.errors import ConfigError, UnreachableError
 from processor.kafka.reading import Ends
 from processor.ops.stuck import Finding, Look, StuckJudge, Trouble
 from processor.protocol.partition import Partition
@@ -84,7 +84,7 @@ class Watchdog:
         try:
             async with asyncio.timeout(self._interval_s):
                 ends = await self._ends(list(partitions))
-        except (UnreachableError, TimeoutError):
+        except (UnreachableError, ConfigError, TimeoutError):
             log.info("no answer about the ends of partitions; looking again")
             return {}
         return {
@@ -98,15 +98,19 @@ class Watchdog:
         if (place := (finding.partition, finding.offset)) in self._told:
             return
         self._told.add(place)
-        topic = partition.where.rpartition("[")[0]
         log.warning(
             "an open transaction holds a partition up: records behind it can't be read. If its "
             "producer is gone, abort it with `kafka-transactions.sh --bootstrap-server ... abort "
             "--topic %s --partition %d --start-offset %d`",
-            topic,
+            partition.topic,
             finding.partition,
             finding.offset,
-            extra={"partition": partition.where, "offset": finding.offset, "for_s": finding.for_s},
+            extra={
+                "topic": partition.topic,
+                "partition": finding.partition,
+                "offset": finding.offset,
+                "for_s": finding.for_s,
+            },
         )
 
 
@@ -171,7 +175,8 @@ def _message(where: str, finding: Finding) -> str:
 def _state(partition: Partition, look: Look) -> dict[str, object]:
     state = partition.state
     return {
-        "partition": partition.where,
+        "topic": partition.topic,
+        "partition": partition.number,
         "phase": partition.phase.value,
         "staged_bytes": state.staged_bytes if state is not None else None,
         "seen": state.seen if state is not None else None,

@@ -11,11 +11,12 @@ class Mismatches:
     """Those of one partition, as long as it is open.
 
     Args:
-        where: Topic and partition, for the log.
+        topic: The records topic.
+        partition: Their partition's number.
     """
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, topic: str, partition: int) -> None:
+        self._about = {"topic": topic, "partition": partition}
         self._is_told = False
 
     def count(self, found: Sequence[tuple[int, str]]) -> int:
@@ -30,6 +31,6 @@ class Mismatches:
             log.warning(
                 "a record names another session than its key and stays with its key; is the "
                 "producer's key right? More of them are only counted",
-                extra={"record": f"{self._where}@{offset}", "session": session},
+                extra={**self._about, "offset": offset, "session": session},
             )
         return len(found)

@@ -103,9 +103,14 @@ class Partition:
         self.progressed_at_ms = 0
 
     @property
+    def topic(self) -> str:
+        """The topic that it is one of."""
+        return self._job.topic
+
+    @property
     def where(self) -> str:
         """Topic and partition, for messages."""
-        return f"{self._job.topic}[{self.number}]"
+        return f"{self.topic}[{self.number}]"
 
     @property
     def is_caught_up(self) -> bool:

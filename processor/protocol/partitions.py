@@ -248,9 +248,10 @@ def _about(partition: Partition, error: ProcessorError | None = None) -> dict[st
     """Return what a log line about a partition carries beside its text."""
     state = partition.state
     return {
-        "partition": partition.where,
+        "topic": partition.topic,
+        "partition": partition.number,
         "incarnation": partition.incarnation,
-        "position": state.position if state is not None else None,
+        "offset": state.position if state is not None else None,
         "seen": state.seen if state is not None else None,
         "error": f"{type(error).__name__}: {error}" if error is not None else None,
     }

@@ -228,7 +228,8 @@ class RouterState:
                 "them has no known order, and repeats are not seen. Give the topic one partition, "
                 "or the messages a key; PROCESSOR_DEDUPLICATE_RECORDS drops repeats",
                 extra={
-                    "partition": self._opened.where,
+                    "topic": self._config.topic,
+                    "partition": self._opened.number,
                     "offset": record.offset,
                     "partition_count": count,
                 },

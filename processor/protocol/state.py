@@ -123,7 +123,7 @@ class PartitionState:
         self._meter = entry.meter
         self._stage = Stage()
         self._pace = Pace(entry.seen)
-        self._mismatches = Mismatches(self._where)
+        self._mismatches = Mismatches(config.topic, partition)
         self.sessions = sessions
         self.is_behind = True
         self._caught_up_at_ms = 0

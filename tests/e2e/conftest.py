@@ -14,6 +14,7 @@ from processor.demo.brokers import EVICTING, RESTARTING, choose, pick, start_jvm
 from processor.kafka.topics import create_topics
 from processor.settings import Settings
 from tests.e2e.oracle import QUARTERS
+from tests.e2e.secure import secure_kafka as running_secure_kafka
 from tests.e2e.workers import deployments
 
 HERE = Path(__file__).parent
@@ -81,6 +82,13 @@ def own_jvm_broker():
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def secure_kafka(tmp_path_factory):
+    """Apache Kafka with logins and rights, see ``secure.py``; shared, as the brokers are."""
+    with running_secure_kafka(tmp_path_factory.mktemp("secure")) as running:
+        yield running
+
+
 @pytest.fixture
 def jvm_alone():
     """For a test that starts Apache Kafka itself: it isn't run where that can't be."""
@@ -125,7 +133,7 @@ def why_not(item):
     if unknown := set(facts) - set(ABLE):
         message = f"{item.nodeid} needs {sorted(unknown)}; known are {sorted(ABLE)}"
         raise pytest.UsageError(message)
-    starts_jvm = {"own_jvm_broker", "jvm_alone"} & set(item.fixturenames)
+    starts_jvm = {"own_jvm_broker", "jvm_alone", "secure_kafka"} & set(item.fixturenames)
     if starts_jvm and not in_ci() and not has_jvm():
         return "without Java and Maven"
     name = item.callspec.params.get("broker") if hasattr(item, "callspec") else None

@@ -165,7 +165,8 @@ import processor.app, processor.cli
 async def answered(*_):
     return types.SimpleNamespace(retention_ms=-1)
 
-processor.app.create_topics = processor.app.check_topics = answered
+app = processor.app
+app.check_rights = app.create_topics = app.check_topics = answered
 sys.exit(processor.cli.main())
 """
 

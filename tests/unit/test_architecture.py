@@ -67,3 +67,63 @@ def test_the_core_imports_the_standard_library_and_itself(path):
 def test_every_package_named_by_an_arrow_exists():
     there = {package_of(path) for path in MODULES}
     assert set(ARROWS) <= there
+
+
+CLIENTS = {
+    "AIOKafkaAdminClient",
+    "AIOKafkaClient",
+    "AIOKafkaConsumer",
+    "AIOKafkaProducer",
+    "BatchConsumer",
+    "StaticMember",
+}
+#: Takes a client's arguments from its caller.
+TAKERS = {
+    "partition_reader",
+    "ends_of",
+    "latest_entries",
+    "message_count",
+    "TransactionalProducer",
+}
+SOURCES = {"client_settings", "consumer_settings"}
+#: Knows the demo's own embedded broker alone.
+LOCAL = ROOT / "demo" / "processes.py"
+
+
+def is_logging_in(expression, sources):
+    """Tell whether a client's arguments, as written, hold those that the settings give."""
+    name = ast.unparse(expression)
+    calls = [ast.unparse(it.func) for it in ast.walk(expression) if isinstance(it, ast.Call)]
+    return bool(SOURCES & set(calls)) or name in sources
+
+
+def sources_in(tree):
+    """Return the names that a module assigns the settings' arguments to, or takes as such."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg == "client":
+            names.add("client")
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            is_tuple = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            pairs = (
+                zip(target.elts, node.value.elts, strict=True)
+                if is_tuple
+                else [(target, node.value)]
+            )
+            names |= {ast.unparse(name) for name, value in pairs if is_logging_in(value, set())}
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_kafka_client_connects_and_logs_in_as_the_settings_say(path):
+    tree = ast.parse(path.read_text())
+    sources = sources_in(tree)
+    for call in (it for it in ast.walk(tree) if isinstance(it, ast.Call)):
+        name, given = ast.unparse(call.func), call.args
+        if name == "partial" and ast.unparse(call.args[0]) in TAKERS:
+            name, given = ast.unparse(call.args[0]), call.args[1:]
+        if name in TAKERS:
+            assert is_logging_in(given[0], sources), f"{name} at line {call.lineno}"
+        if name in CLIENTS and path != LOCAL:
+            spread = [it.value for it in call.keywords if it.arg is None]
+            assert any(is_logging_in(it, sources) for it in spread), f"{name} at {call.lineno}"

@@ -20,6 +20,13 @@ NAMES = {
     "KAFKA_SECURITY_PROTOCOL": ("security_protocol", "SSL"),
     "KAFKA_SASL_MECHANISM": ("sasl_mechanism", "SCRAM-SHA-512"),
     "KAFKA_SASL_USERNAME": ("sasl_username", "ada"),
+    "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL": (
+        "sasl_oauthbearer_token_endpoint_url",
+        "https://login.example.test/token?tenant=1",
+    ),
+    "KAFKA_SASL_OAUTHBEARER_CLIENT_ID": ("sasl_oauthbearer_client_id", "ada"),
+    "KAFKA_SASL_OAUTHBEARER_SCOPE": ("sasl_oauthbearer_scope", "records chunks"),
+    "KAFKA_SASL_OAUTHBEARER_TOKEN_FILE": ("sasl_oauthbearer_token_file", Path("token")),
     "KAFKA_SSL_CA_LOCATION": ("ssl_ca_location", Path("ca.pem")),
     "KAFKA_GROUP_INSTANCE_ID": ("group_instance_id", "worker-1"),
     "KAFKA_AUTO_OFFSET_RESET": ("auto_offset_reset", "latest"),
@@ -55,7 +62,7 @@ NAMES = {
     "PROCESSOR_LOG_FORMAT": ("log_format", "console"),
     "PROCESSOR_LOG_LEVEL": ("log_level", "debug"),
 }
-TESTED_TOGETHER = {"sasl_password", "ssl_certificate_location", "ssl_key_location"}
+TESTED_TOGETHER = {*SECRETS, "ssl_certificate_location", "ssl_key_location"}
 
 
 @pytest.fixture(autouse=True)
@@ -175,7 +182,11 @@ def test_variables_of_other_programs_pass_without_a_word(caplog):
         ("PROCESSOR_LOG_LEVEL", "loud", "'debug', 'info', 'warning' or 'error'"),
         ("KAFKA_AUTO_OFFSET_RESET", "none", "'earliest' or 'latest'"),
         ("KAFKA_SECURITY_PROTOCOL", "TLS", "'SSL'"),
-        ("KAFKA_SASL_MECHANISM", "GSSAPI", "'PLAIN', 'SCRAM-SHA-256' or 'SCRAM-SHA-512'"),
+        (
+            "KAFKA_SASL_MECHANISM",
+            "GSSAPI",
+            "'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512' or 'OAUTHBEARER'",
+        ),
     ],
 )
 def test_bad_value_is_named_with_what_is_allowed(name, value, allowed):
@@ -190,6 +201,18 @@ def test_all_bad_values_are_named_at_once():
         load_settings({"max_tokens": 0, "idle_s": -1}, environ={})
 
 
+def test_what_is_wrong_in_several_ways_is_told_at_once(tmp_path):
+    (tmp_path / "processor.toml").write_text("max_token = 2\nidle = 3\nmax_age_s = -1\n")
+    with pytest.raises(ConfigError, match=r"(?s)'max_token'.*'idle'.*PROCESSOR_MAX_AGE_S=-1"):
+        load_settings(environ={})
+
+
+def test_combinations_that_are_wrong_are_told_at_once():
+    environ = {"PROCESSOR_CHUNKS_TOPIC": "records", "KAFKA_SSL_KEY_LOCATION": "k.pem"}
+    with pytest.raises(ConfigError, match=r"(?s)a topic each.*both or none"):
+        load_settings(environ=environ)
+
+
 def test_log_level_may_be_in_capitals():
     assert load_settings(environ={"PROCESSOR_LOG_LEVEL": "INFO"}).log_level == "info"
 
@@ -202,10 +225,32 @@ def test_topics_must_differ():
 
 
 def test_sasl_needs_a_name_and_a_password():
-    with pytest.raises(ConfigError, match="set KAFKA_SASL_USERNAME"):
+    with pytest.raises(ConfigError, match="set KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD"):
         load_settings({"security_protocol": "SASL_SSL"}, environ={})
     with pytest.raises(ConfigError, match="set KAFKA_SASL_PASSWORD"):
         load_settings({"security_protocol": "SASL_SSL", "sasl_username": "ada"}, environ={})
+
+
+def test_oauthbearer_needs_a_token_endpoint_or_a_token_file():
+    environ = {"KAFKA_SECURITY_PROTOCOL": "SASL_SSL", "KAFKA_SASL_MECHANISM": "OAUTHBEARER"}
+    missing = "TOKEN_ENDPOINT_URL and .*CLIENT_ID and KAFKA_SASL_OAUTHBEARER_CLIENT_SECRET$"
+    with pytest.raises(ConfigError, match=missing):
+        load_settings(environ=environ)
+    load_settings(environ=environ | {"KAFKA_SASL_OAUTHBEARER_TOKEN_FILE": "t"})
+    endpoint = {
+        "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL": "https://login.example.test/t",
+        "KAFKA_SASL_OAUTHBEARER_CLIENT_ID": "ada",
+        "KAFKA_SASL_OAUTHBEARER_CLIENT_SECRET": "hush",
+    }
+    load_settings(environ=environ | endpoint)
+    with pytest.raises(ConfigError, match="not both"):
+        load_settings(environ=environ | endpoint | {"KAFKA_SASL_OAUTHBEARER_TOKEN_FILE": "t"})
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "login/token", "https://me:pw@login/t"])
+def test_token_endpoint_is_a_web_address_without_credentials(url):
+    with pytest.raises(ConfigError, match="KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL"):
+        load_settings(environ={"KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL": url})
 
 
 def test_certificate_and_key_come_together():
@@ -226,7 +271,7 @@ def test_password_is_never_shown():
     with pytest.raises(ConfigError) as error:
         load_settings({"max_tokens": 0}, environ=environ)
     assert "hush" not in str(error.value)
-    assert error.value.__suppress_context__
+    assert error.value.__context__ is None
 
 
 def test_password_of_the_wrong_type_is_not_shown(tmp_path):

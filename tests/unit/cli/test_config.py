@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from processor.cli.config import config
-from processor.core.errors import ConfigError
+from processor.core.errors import ConfigError, UnreachableError
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +43,26 @@ def test_check_passes_settings_that_a_worker_can_start_with():
 @pytest.mark.parametrize("env", [{}, {"PROCESSOR_APP_ID": "a", "PROCESSOR_MAX_TOKENS": "0"}])
 def test_check_refuses_settings_that_a_worker_can_not_start_with(env):
     assert isinstance(invoke("check", **env).exception, ConfigError)
+
+
+def test_check_names_all_that_is_wrong_at_once(tmp_path):
+    env = {
+        "PROCESSOR_TOKEN_COUNTER": "words",
+        "KAFKA_SECURITY_PROTOCOL": "SSL",
+        "KAFKA_SSL_CA_LOCATION": str(tmp_path / "gone.pem"),
+    }
+    found = str(invoke("check", **env).exception)
+    assert "PROCESSOR_APP_ID isn't set" in found
+    assert "words" in found
+    assert "gone.pem" in found
+
+
+def test_check_with_connect_tells_a_silent_broker_from_wrong_settings():
+    env = {"PROCESSOR_APP_ID": "a", "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+    found = invoke("check", "--connect", **env).exception
+    assert isinstance(found, UnreachableError)
+    assert "no answer from 127.0.0.1:1" in str(found)
+
+
+def test_redacted_may_be_said():
+    assert "*****" in invoke("show", "--redacted", KAFKA_SASL_PASSWORD="hush").stdout  # noqa: S106

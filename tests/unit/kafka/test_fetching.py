@@ -10,7 +10,7 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import SubscriptionState
-from aiokafka.errors import OffsetOutOfRangeError
+from aiokafka.errors import KafkaConnectionError, OffsetOutOfRangeError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
@@ -30,11 +30,14 @@ class FakeClient:
     def __init__(self, clock):
         self._loop = asyncio.get_running_loop()
         self._clock = clock
+        self.error = None
         self.answer = SimpleNamespace(topics=[])
         self.cluster = SimpleNamespace(leader_for_partition=lambda _: 1)
 
     async def send(self, *_):
         self._clock.advance(2)
+        if self.error is not None:
+            raise self.error
         return self.answer
 
 
@@ -183,6 +186,24 @@ def test_closing_before_the_first_seek_is_clean():
     async def story(fetcher, assignment, clock):
         for _ in range(3):
             await asyncio.sleep(0)
+        await fetcher.close()
+
+    with_fetcher(story)
+
+
+def test_closing_after_a_fetch_has_failed_is_clean():
+    """Symptom: SIGTERM ended with 1 after 25 s where a connection had just been lost.
+
+    aiokafka pauses after a failed fetch, and what is cancelled in that pause says so.
+    """
+
+    async def story(fetcher, assignment, clock):
+        fetcher._client._client.error = KafkaConnectionError("lost")
+        fetcher.seek(TP, 0, incarnation=1)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        [pausing] = fetcher._pending_tasks
+        assert not pausing.done()
         await fetcher.close()
 
     with_fetcher(story)

@@ -62,7 +62,7 @@ class VecProducer:
 def world(monkeypatch):
     world = World()
 
-    async def describe_topic(_, name):
+    async def describe_topic(_, name, _operation):
         assert name == "records"
         return TopicFacts(COUNT, frozenset({"delete"}), LIMIT, -1)
 

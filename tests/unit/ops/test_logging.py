@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from processor.ops.logging import configure_logging
+from processor.ops.logging import Repeats, add_field, configure_logging
 from processor.settings import Settings
 
 
@@ -98,3 +98,37 @@ def test_libraries_are_quiet_even_at_debug(log_to, library):
     assert "theirs" not in out.getvalue()
     assert "trouble" in out.getvalue()
     assert not logging.getLogger(library).isEnabledFor(logging.DEBUG)
+
+
+def event_of(library, created, message="no %s", argument="b"):
+    record = logging.makeLogRecord(
+        {"name": library, "levelno": logging.ERROR, "msg": message, "args": (argument,)}
+    )
+    record.created = created
+    return record
+
+
+def test_library_that_repeats_itself_is_heard_once_in_a_while():
+    """Symptom: a broker that was away for a minute filled the log."""
+    repeats = Repeats()
+    events = [event_of("aiokafka", at / 10, argument=str(at)) for at in range(205)]
+    passed = [it for it in events if repeats.filter(it)]
+    assert [it.created for it in passed] == [0, 10, 20]
+    assert [getattr(it, "held_back", None) for it in passed] == [None, 99, 99]
+
+
+def test_other_messages_and_our_own_pass_meanwhile():
+    repeats = Repeats()
+    assert repeats.filter(event_of("aiokafka", 0))
+    assert repeats.filter(event_of("aiokafka", 0, message="another %s"))
+    assert repeats.filter(event_of("faust.worker", 0))
+    assert all(repeats.filter(event_of("processor.x", 0)) for _ in range(3))
+
+
+def test_field_of_every_event_is_as_it_is_at_the_time(log_to):
+    out, generations = log_to(log_format="json"), [1]
+    add_field("generation", lambda: generations[-1])
+    logging.getLogger("processor.x").info("one")
+    generations.append(2)
+    logging.getLogger("processor.x").info("two")
+    assert [json.loads(it)["generation"] for it in out.getvalue().splitlines()] == [1, 2]
