@@ -14,53 +14,21 @@ from processor.kafka.rights import Right, flow_rights
 from processor.settings_loading import load_settings
 from tests.e2e import acls, asking
 from tests.e2e.producing import Line
-from tests.e2e.secure import SECRETS, TokenEndpoint
-from tests.e2e.workers import Deployment
+from tests.e2e.secure import TokenEndpoint
+from tests.e2e.secure_app import SecureApp, without_secrets
 
 LOGINS = ("SCRAM-SHA-512", "PLAIN", "OAUTHBEARER", "MTLS")
 MARKER = "words-of-a-transcript-that-no-log-may-hold"
-#: Of a refusal, which must come at once; starting Python is part of it.
-SECONDS = 30
-
-
-class SecureApp(Deployment):
-    """A deployment whose processes come in through a listener with a login."""
-
-    def __init__(self, kafka, folder, **how):
-        super().__init__(kafka.broker, folder, **how)
-        self.kafka, self.login = kafka, {}
-        self.rights = flow_rights(chunking(self.topics))
-        self.create_topics()
-        # What the other verbs need beside.
-        others = (
-            Right("Write", "topic", self.records),
-            Right("Read", "topic", self.topics.dead_letter_topic),
-        )
-        asyncio.run(acls.grant(self.bootstrap, "User:worker", (*self.rights, *others)))
-
-    def by(self, login, **changes):
-        """Have processes started from now on log in so."""
-        self.login = self.kafka.client(login, **changes)
-        return self
-
-    def environment(self, **settings):
-        return super().environment(**settings) | self.login
-
-    def says(self, *arguments):
-        """Run a verb to its end, and return its exit code and all that it said."""
-        done = self.run(*arguments, within_s=SECONDS)
-        return done.returncode, without_secrets(done.stdout + done.stderr)
-
-
-def without_secrets(said):
-    for secret in SECRETS:
-        assert secret not in said
-    return said
 
 
 @pytest.fixture
 def app(secure_kafka, tmp_path):
     made = SecureApp(secure_kafka, tmp_path, partitions=1)
+    made.create_topics()
+    made.rights = flow_rights(chunking(made.topics))
+    # What the other verbs need beside.
+    letters = Right("Read", "topic", made.topics.dead_letter_topic)
+    made.grant(*made.rights, Right("Write", "topic", made.records), letters)
     yield made
     made.stop()
 
@@ -213,16 +181,16 @@ def test_worker_outlives_its_tokens(app):
 def test_each_right_of_a_worker_is_needed_and_named_when_it_is_missing(app):
     settings = load_settings(environ=app.by("SCRAM-SHA-512").environment())
     for right in app.rights:
-        asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
+        app.revoke(right)
         with pytest.raises(ConfigError, match=re.escape(f"User:worker lacks {right};")):
             asyncio.run(check_rights(settings, app.rights))
-        asyncio.run(acls.grant(app.bootstrap, "User:worker", [right]))
+        app.grant(right)
     asyncio.run(check_rights(settings, app.rights))
 
 
 def test_worker_without_a_right_does_not_start(app):
     right = Right("Write", "topic", app.chunks)
-    asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
+    app.revoke(right)
     code, output = app.by("PLAIN").says("worker")
     assert code == 78
     assert f"User:worker lacks {right};" in output
@@ -234,7 +202,7 @@ def test_right_that_is_taken_away_ends_a_running_worker(app, lost):
     worker = app.by("SCRAM-SHA-256").start()
     app.wait_until_caught_up()
     right = next(it for it in app.rights if str(it).startswith(lost))
-    asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
+    app.revoke(right)
     app.send([Line(b"s1", b'"b"'), Line(b"s1", None)])
     assert worker.exit_code(within_s=30) == 78
     assert f"User:worker lacks {right};" in worker.output()
@@ -243,8 +211,8 @@ def test_right_that_is_taken_away_ends_a_running_worker(app, lost):
 def test_transactional_id_that_may_only_be_seen_is_named(app):
     """The broker tells beforehand only whether it is hidden."""
     right = app.rights[-1]
-    asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
-    asyncio.run(acls.grant(app.bootstrap, "User:worker", [right._replace(operation="Describe")]))
+    app.revoke(right)
+    app.grant(right._replace(operation="Describe"))
     code, output = app.by("MTLS").says("worker")
     assert code == 78, output
     assert f"lacks {right};" in output
@@ -255,7 +223,7 @@ def test_printed_commands_grant_what_is_missing(app):
     """Read as ``kafka-acls.sh`` reads them, which is not among the broker's jars."""
     app.by("SCRAM-SHA-512")
     for right in app.rights:
-        asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
+        app.revoke(right)
     missing = set()
     # Of a topic that is hidden the broker tells less.
     while (said := app.says("config", "check", "--connect"))[0] == 78:
@@ -283,7 +251,7 @@ def test_other_verbs_name_the_right_that_they_lack(app, verb, right, tmp_path):
     if verb == "topics create":
         asyncio.run(asking.delete_topic(app.bootstrap, right.name))
     else:
-        asyncio.run(acls.revoke(app.bootstrap, "User:worker", right))
+        app.revoke(right)
     code, output = app.by("SCRAM-SHA-512").says(*verb.split(), *files)
     assert code == 78, output
     assert f"User:worker lacks {right};" in output
@@ -293,6 +261,6 @@ def test_topics_may_be_created_with_the_rights_that_are_documented(app):
     for topic in (app.chunks, app.topics.dead_letter_topic):
         asyncio.run(asking.delete_topic(app.bootstrap, topic))
     create = [Right("Create", "topic", it) for it in (app.chunks, app.topics.dead_letter_topic)]
-    asyncio.run(acls.grant(app.bootstrap, "User:worker", create))
+    app.grant(*create)
     code, output = app.by("SCRAM-SHA-512").says("topics", "create")
     assert code == 0, output
