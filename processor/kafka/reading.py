@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from processor.core.errors import StateError, UnreachableError
+from processor.kafka import record_reader
 from processor.kafka.connection import NO_ANSWER
 from processor.protocol.port import LogRecord
 
@@ -37,6 +38,7 @@ async def partition_reader(
     Raises:
         UnreachableError: The broker does not answer.
     """
+    record_reader.install()
     reader = AIOKafkaConsumer(
         **client,
         isolation_level=isolation_level,
