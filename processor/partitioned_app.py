@@ -11,7 +11,7 @@ from mode import CrashingSupervisor
 
 from processor.clock import SystemClock
 from processor.core.errors import ProcessorError
-from processor.kafka import stream_reader
+from processor.kafka import record_reader, stream_reader
 from processor.kafka.broker import GroupConsumer, KafkaPartitionBroker
 from processor.kafka.connection import broker_errors, client_settings
 from processor.kafka.flow import Flow
@@ -69,6 +69,7 @@ class PartitionedApp(faust.App):
     def __init__(self, settings: Settings, flow: Flow) -> None:
         check_plug_points()
         stream_reader.install()
+        record_reader.install()
         self.settings = settings
         self.flow = flow
         self.clock = SystemClock()

@@ -14,6 +14,8 @@ from aiokafka.consumer.fetcher import Fetcher, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.producer.message_accumulator import MessageAccumulator
 from aiokafka.producer.sender import Sender
+from aiokafka.record.default_records import _DefaultRecordBatchPy
+from aiokafka.record.memory_records import _MemoryRecordsPy
 from faust import App
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
@@ -48,6 +50,8 @@ PLUG_POINTS: Final[dict[type, tuple[str, ...]]] = {
         "need_rejoin",
         "_send_req",
     ),
+    _DefaultRecordBatchPy: ("_maybe_uncompress", "_read_msg"),
+    _MemoryRecordsPy: ("next_batch", "has_next"),
     Sender: ("_do_txn_commit", "sender_task"),
     MessageAccumulator: ("create_builder", "add_batch"),
     AIOKafkaConnection: ("connect", "_read"),

@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 
 from processor.core.errors import ConfigError, StateError, UnreachableError
+from processor.kafka import record_reader
 from processor.kafka.connection import NO_ANSWER
 from processor.kafka.rights import FORBIDDEN
 from processor.protocol.port import LogRecord
@@ -39,6 +40,7 @@ async def partition_reader(
         ConfigError: The broker does not let us.
         UnreachableError: It does not answer.
     """
+    record_reader.install()
     reader = AIOKafkaConsumer(
         **client,
         isolation_level=isolation_level,

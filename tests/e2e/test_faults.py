@@ -157,4 +157,4 @@ def test_dead_letter_that_its_topic_refuses_ends_the_worker_with_the_remedy(narr
     assert worker.exit_code(within_s=30) == 70
     said = worker.output().splitlines()[-1]
     assert f"{narrow.topics.dead_letter_topic} refuses a message as too large" in said
-    assert "Raise it well above that of the records topic" in said
+    assert f"Raise it well above that of {narrow.records}" in said

@@ -4,7 +4,10 @@ import asyncio
 import random
 import time
 
+import aiokafka.producer.producer
 import pytest
+from aiokafka.producer import message_accumulator
+from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 
 from tests.e2e.chunk_reading import read_chunk
 from tests.e2e.oracle import QUARTERS
@@ -14,6 +17,15 @@ HELD_UP = "an open transaction holds a partition up"
 STUCK_AFTER_S = 2
 #: Well above what a record may weigh and a chunk may hold in all.
 HUGE_BUDGET = 10_000_000
+
+
+class OddName(str):
+    """The name of a header, of bytes that librdkafka sends and aiokafka would refuse to."""
+
+    __slots__ = ()
+
+    def encode(self, *_):
+        return b"\xff\xfe"
 
 
 def chunks_of(app):
@@ -35,6 +47,24 @@ def test_chunk_below_the_token_budget_stays_below_the_brokers_limit(deploy):
     found = app.read(app.chunks)
     assert [read_chunk(it.value).flush for it in found] == ["bytes", "bytes", "bytes", "end"]
     assert max(len(it.value) for it in found) <= 900_000
+
+
+def test_header_whose_name_is_not_utf8_holds_up_nothing(deploy, monkeypatch):
+    """Symptom: none reported; aiokafka raises at each attempt to read such a record, for ever."""
+    app = deploy(partitions=1, idle_s=0, token_counter=QUARTERS)
+    odd = (OddName("odd"), b"1")
+    with monkeypatch.context() as patch:
+        for module in (message_accumulator, aiokafka.producer.producer):
+            patch.setattr(module, "DefaultRecordBatchBuilder", _DefaultRecordBatchBuilderPy)
+        app.send([Line(b"s1", b"1"), Line(b"s1", b"2", 0, (odd,)), Line(None, b"3", 0, (odd,))])
+        app.send([Line(b"s1", None)])
+    worker = app.start()
+    app.wait_until_caught_up()
+    assert [it.value for chunk in chunks_of(app) for it in chunk.records] == [b"1", b"2"]
+    [letter] = app.read(app.topics.dead_letter_topic)
+    assert (letter.value, letter.headers[0]) == (b"3", ("\ufffd\ufffd", b"1"))
+    assert app.run("verify", "--recompute").returncode == 0
+    assert worker.terminate() == 0
 
 
 def test_records_of_a_worker_killed_before_its_commit_come_once_under_their_first_numbers(deploy):
