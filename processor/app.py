@@ -13,8 +13,8 @@ from processor.kafka.flow import chunking
 from processor.kafka.table import SessionTable
 from processor.kafka.topics import check_topics, create_topics
 from processor.partitioned_app import PartitionedApp
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.dead_letter_limit import DeadLetterLimit
-from processor.protocol.state import ChunkerConfig
 from processor.settings import Settings
 from processor.settings_loading import load_settings
 

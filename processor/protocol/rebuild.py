@@ -34,11 +34,11 @@ from processor.protocol.changelog import (
     encode_partition,
     encode_session,
 )
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord, Survey
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.runs import log_times_ms
-from processor.protocol.state import ChunkerConfig
 from processor.wire import WireChunk, decode_chunk
 
 _ORIGIN: Final = "__connect.errors."

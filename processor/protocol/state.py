@@ -10,82 +10,28 @@ replay starts always fit, however far the next batches have moved on while the c
 
 from collections.abc import Set as AbstractSet
 from copy import copy
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from processor.core.chunks import Chunk
 from processor.core.errors import RecordError, StateError
-from processor.core.policy import NEVER_MS, ChunkPolicy
 from processor.core.session_state import SessionState
 from processor.core.sessions import PartitionSessions
-from processor.counters import TokenCounter
 from processor.protocol.changelog import UNKNOWN, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter, session_of
-from processor.protocol.dead_letter_limit import NO_LIMIT, DeadLetterLimit
-from processor.protocol.job import Opened, Pace, Remedies, check_follows
+from processor.protocol.job import Pace, check_follows
 from processor.protocol.mismatches import Mismatches
 from processor.protocol.port import Batch, LogRecord, Transaction
 from processor.protocol.record_ids import RecordIds
-from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.runs import Columns, Keys, columns, grouped, keys_of
 from processor.protocol.stage import Stage
-from processor.protocol.start_checks import SESSION_REMEDIES
-from processor.wire import ChunkEncoder, WirePolicy
+from processor.wire import ChunkEncoder
+
+if TYPE_CHECKING:
+    from processor.protocol.chunking import ChunkerConfig
 
 _carried: Final = attrgetter("carried")
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkerConfig:
-    """What every partition of a worker has in common.
-
-    Attributes:
-        topic: The records topic.
-        policy: When chunks close.
-        counter: Counts their tokens.
-        max_replay_records: Bound of ``seen - low``: beyond it the oldest open sessions are
-            written to the changelog with their records.
-        max_replay_ms: The same in log time, well within the topic's retention.
-        start_at_end: A first start begins at the log's end, not its start.
-        accept_policy_change: Go on with another policy than the last owner's.
-        dead_letter_limit: How many dead letters stop the worker.
-    """
-
-    topic: str
-    policy: ChunkPolicy
-    counter: TokenCounter
-    max_replay_records: int = 200_000
-    max_replay_ms: int = NEVER_MS
-    start_at_end: bool = False
-    accept_policy_change: bool = False
-    dead_letter_limit: DeadLetterLimit = NO_LIMIT
-
-    @property
-    def rule(self) -> dict[str, Any]:
-        """All that chunk boundaries depend on, by name, as the changelog keeps it."""
-        return WirePolicy.of(self.policy).rule(self.counter.name, self.policy.max_tokens)
-
-    @property
-    def remedies(self) -> Remedies:
-        """What a person can do where state and log disagree."""
-        return SESSION_REMEDIES
-
-    def check(self, entry: PartitionEntry, where: str) -> None:
-        """Return if chunks that are open may be gone on with; see ``check_unchanged``."""
-        if not self.accept_policy_change:
-            check_unchanged(entry, self.rule, where)
-
-    def restore(self, opened: Opened) -> "PartitionState":
-        """Return the state that the last owner left, judged by today's policy."""
-        entry, states, changed = reopened(opened, self.rule)
-        sessions = PartitionSessions(self.policy, states, entry.log_time_ms)
-        state = PartitionState(self, opened.number, entry, sessions, opened.omitted)
-        state.look_back(opened.log_start)
-        for session in changed:
-            state.put(session)
-        return state
 
 
 class PartitionState:
@@ -108,7 +54,7 @@ class PartitionState:
 
     def __init__(
         self,
-        config: ChunkerConfig,
+        config: "ChunkerConfig",
         partition: int,
         entry: PartitionEntry,
         sessions: PartitionSessions,

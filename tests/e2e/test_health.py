@@ -146,7 +146,8 @@ def test_status_tells_of_sessions_and_never_of_what_records_hold(ran):
     assert sum(status["counts"]["chunks"].values()) == verdict.chunks
     letters = {"no-key": 1, "key-not-utf8": 1, "format": 0, "too-large": 0}
     assert status["counts"]["dead_letters"] == letters
-    _, text = it.ask("status.json")
+    # Names of fields may stand in records too.
+    text = re.sub(r'"\w+":', "", it.ask("status.json")[1])
     records = app.read(app.records)
     words = {word for it in records if it.value for word in re.findall(rb"\w{10,}", it.value)}
     words = {word.decode() for word in words if not any(word in (it.key or b"") for it in records)}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from processor.counters import COUNTERS, counter_named
-from processor.protocol.state import ChunkerConfig
+from processor.protocol.chunking import ChunkerConfig
 from processor.wire import decode_chunk
 from tests.builders import WordCounter
 from tests.history import Message

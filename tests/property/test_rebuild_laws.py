@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from processor.core.sessions import PartitionSessions
 from processor.counters import CharsOverFour
 from processor.protocol.changelog import decode_partition, decode_sessions
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.port import Batch, Head, Survey
 from processor.protocol.rebuild import Rebuild
 from processor.protocol.start_checks import first_entry, world_agrees
-from processor.protocol.state import ChunkerConfig, PartitionState
+from processor.protocol.state import PartitionState
 from tests.history import Message
 from tests.strategies import logs, policies
 

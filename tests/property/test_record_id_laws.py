@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from processor.counters import CharsOverFour
 from processor.protocol.changelog import decode_partition
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.partition import Partition
 from processor.protocol.port import Batch
-from processor.protocol.state import ChunkerConfig
 from processor.testing import FakeClock, RecordingMetrics
 from processor.wire import decode_chunk
 from tests.history import Message, chunks_of, repeated_of

@@ -7,8 +7,7 @@ import msgspec
 from processor.core import flush
 from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater, PartitionSessions
-from processor.protocol import rule_change
-from processor.protocol import state as state_module
+from processor.protocol import chunking, rule_change
 from processor.protocol.changelog import PARTITION_KEY, decode_sessions, encode_session
 from processor.protocol.partition import Partition
 from processor.protocol.state import PartitionState
@@ -265,7 +264,7 @@ def log_time_not_kept_beside_the_mark():
     def without(policy, states, log_time_ms):
         return PartitionSessions(policy, states, 0)
 
-    return [(state_module, "PartitionSessions", without)]
+    return [(chunking, "PartitionSessions", without)]
 
 
 @mutation()

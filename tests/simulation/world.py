@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
 from processor.core.policy import ChunkPolicy, OrIdle
-from processor.protocol.state import ChunkerConfig
+from processor.protocol.chunking import ChunkerConfig
 from tests.builders import WordCounter
 from tests.simulation.broker import AgainError, Group, SimulatedPartition
 from tests.simulation.oracle import ViolationError, check_mark, needed_from

@@ -19,7 +19,7 @@ from processor.protocol.changelog import (
     encode_partition,
     encode_session,
 )
-from processor.protocol.state import ChunkerConfig
+from processor.protocol.chunking import ChunkerConfig
 from processor.wire import read_value
 
 numbers = st.integers(0, (1 << 63) - 1)

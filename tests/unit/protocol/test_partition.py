@@ -16,10 +16,10 @@ from processor.core.errors import (
 )
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.protocol.changelog import PARTITION_KEY, decode_partition
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.dead_letter_limit import DeadLetterLimit
 from processor.protocol.partition import RECENT_CHUNKS, Partition, Phase
 from processor.protocol.port import Batch, Head, Survey, TooLargeError
-from processor.protocol.state import ChunkerConfig
 from processor.testing import FakeClock, RecordingMetrics
 from tests.builders import WordCounter
 

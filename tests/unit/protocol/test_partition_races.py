@@ -13,10 +13,10 @@ from processor.protocol.changelog import (
     PartitionEntry,
     encode_partition,
 )
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.partition import Partition, Phase
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Survey
-from processor.protocol.state import ChunkerConfig
 from processor.testing import FakeClock
 from tests.builders import WordCounter
 from tests.simulation.loop import run

@@ -8,9 +8,9 @@ from processor.core.errors import ConfigError, StateError
 from processor.core.policy import ChunkPolicy
 from processor.counters import CharsOverFour
 from processor.protocol.changelog import Counts, decode_partition, decode_sessions
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.port import Survey
 from processor.protocol.rebuild import Rebuild, check_nothing_deleted
-from processor.protocol.state import ChunkerConfig
 from tests.history import Message, chunks_of, letters_of, log_of
 
 CONFIG = ChunkerConfig("records", ChunkPolicy(10), CharsOverFour())

@@ -7,9 +7,9 @@ from processor.core.errors import ConfigError, ProcessorError
 from processor.core.policy import ChunkPolicy
 from processor.counters import CharsOverFour
 from processor.protocol.changelog import Counts, PartitionEntry
+from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.port import Survey
 from processor.protocol.start_checks import world_agrees
-from processor.protocol.state import ChunkerConfig
 
 CONFIG = ChunkerConfig("records", ChunkPolicy(10), CharsOverFour())
 ENTRY = PartitionEntry(
