@@ -21,7 +21,7 @@ The files are read in turn, a bounded part at a time, so that a huge one holds u
 
 import logging
 import os
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
@@ -63,10 +63,12 @@ class Follower:
         self._queued: set[FollowedFile] = set()
         self._moved: set[FollowedFile] = set()
         self._troubles: dict[str, str] = {}
+        self._names: Counter[str] = Counter()
 
     def look(self) -> int:
         """Look which files are there and which have changed, and return how many there are."""
         found = self._find().values()
+        self._names = Counter(file.path for file in self._files)
         known = {it: file for it in found if (file := self._known(it)) is not None}
         newcomers = [it for it in found if it not in known]
         # Before any name changes: a new file may have the name that another one had.
@@ -147,12 +149,19 @@ class Follower:
 
     def _known(self, it: Found) -> FollowedFile | None:
         """Return the file that ``it`` is, if its identity tells."""
-        held = self._by_identity.get(it.identity, ())
-        if len(held) == 1 and held[0].path == it.path:
+        former = self._by_identity.get(it.identity, ())
+        # One that got another inode gave this one back: whoever has it now is another file.
+        held = [file for file in former if file.identity == it.identity]
+        if len(held) == 1 and held[0].path == it.path and self._is_alone(held[0]):
             return held[0]  # cut at most, or replaced: reading tells
         # Of what nothing was read, anything would be the same.
         same = next((file for file in held if file.position and self._holds(file, it)), None)
-        return same or next((file for file in held if file.path == it.path), None)
+        # Where others had its name since, one that was read and does not hold is long gone.
+        named = (file for file in held if file.path == it.path)
+        return same or next((it for it in named if not it.position or self._is_alone(it)), None)
+
+    def _is_alone(self, file: FollowedFile) -> bool:
+        return self._names[file.path] == 1
 
     def _newcomers(
         self, newcomers: Sequence[Found], alive: Container[FollowedFile]

@@ -285,6 +285,35 @@ def test_inode_given_away_while_the_name_got_another_is_told_apart(desk, file, f
     assert desk.follow() == [("a.jsonl", b"2"), ("b.jsonl", b"other")]
 
 
+def test_inode_of_before_comes_back_under_the_same_name(desk, file, folder):
+    """Symptom: a line came twice. Cut, replaced by itself and more, and again: the first inode."""
+    append(file, b"1\n")
+    assert desk.follow() == [("a.jsonl", b"1")]
+    before = file.rename(folder.parent / "before")
+    file.write_bytes(b"2\n")
+    assert desk.follow() == [("a.jsonl", b"2")]
+    before.write_bytes(b"2\n")
+    before.replace(file)
+    assert desk.follow() == []
+    append(file, b"3\n")
+    assert desk.follow() == [("a.jsonl", b"3")]
+
+
+def test_inode_of_before_a_replacement_is_no_name_of_the_file(desk, file, folder):
+    """Symptom: a line came twice. Replaced by itself and rotated; the next got the first inode."""
+    append(file, b"1\n")
+    assert desk.follow() == [("a.jsonl", b"1")]
+    before = file.rename(folder.parent / "before")
+    file.write_bytes(b"1\n2\n")
+    assert desk.follow() == [("a.jsonl", b"2")]
+    file.rename(folder / "b.jsonl")
+    before.write_bytes(b"3\n")
+    before.rename(file)
+    assert sorted(desk.follow()) == [("a.jsonl", b"3")]
+    append(folder / "b.jsonl", b"4\n")
+    assert [line for _, line in desk.follow()] == [b"4"]
+
+
 def test_inode_given_to_another_file_does_not_make_it_the_same(desk, folder):
     names = [folder / f"{it}.jsonl" for it in "ab"]
     inodes = set()
