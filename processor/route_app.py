@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Final
 
 from processor.agents.router import router
-from processor.core.errors import ConfigError
 from processor.formats import format_named
 from processor.formats.format import FormatOptions
 from processor.kafka.flow import routing, routing_remedies
@@ -80,15 +79,7 @@ def format_options(settings: Settings) -> FormatOptions:
     Raises:
         ConfigError: A header is not given as ``header=path``.
     """
-    headers = [it.partition("=") for it in _listed(settings.header_fields)]
-    if wrong := [name for name, _, path in headers if not (name and path)]:
-        message = f"PROCESSOR_HEADER_FIELDS: {wrong[0]!r} is not of the form header=path"
-        raise ConfigError(message)
+    fields = (it.strip() for it in settings.session_fields.split(","))
     return FormatOptions(
-        session_fields=tuple(_listed(settings.session_fields)),
-        header_fields=tuple((name, path) for name, _, path in headers),
+        session_fields=tuple(filter(None, fields)), header_fields=settings.header_paths
     )
-
-
-def _listed(text: str) -> list[str]:
-    return [it.strip() for it in text.split(",") if it.strip()]

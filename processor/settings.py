@@ -100,7 +100,7 @@ class Settings(BaseSettings):
     session_fields: str = ""
     """Where telemetry holds its session: dotted paths or attributes, the first that is there."""
     header_fields: str = ""
-    """What of telemetry becomes headers of its records: header=path, comma separated."""
+    """What of a line, or of telemetry, becomes a header of its record: header=path, by commas."""
     positions_topic: KafkaName = "processor-positions"
     """Compacted topic in which whatever feeds other topics keeps how far it has come."""
     max_tokens: Count = 5000
@@ -159,6 +159,19 @@ class Settings(BaseSettings):
     def routes_changelog_topic(self) -> str:
         """Topic of what `processor route` remembers, which carries the app's name."""
         return f"{require_app_id(self).app_id}-routes-changelog"
+
+    @property
+    def header_paths(self) -> tuple[tuple[str, str], ...]:
+        """Name of each header of ``header_fields``, and where its value is found.
+
+        Raises:
+            ConfigError: One is not given as ``header=path``.
+        """
+        parts = [it.strip().partition("=") for it in self.header_fields.split(",") if it.strip()]
+        if wrong := ["".join(it) for it in parts if not (it[0] and it[2])]:
+            msg = f"{env_name('header_fields')}: {wrong[0]!r} is not of the form header=path"
+            raise ConfigError(msg)
+        return tuple((name, path) for name, _, path in parts)
 
     @model_validator(mode="after")
     def _check_combinations(self) -> Self:

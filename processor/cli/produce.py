@@ -35,7 +35,7 @@ from processor.sources.finding import find_transcripts
     "  [default: the host's name]",
 )
 @session_options
-@settings_options(*KAFKA, "records_topic", "positions_topic", "compression")
+@settings_options(*KAFKA, "records_topic", "positions_topic", "compression", "header_fields")
 def produce(  # noqa: PLR0913 - click passes each option by itself
     settings: Settings,
     rule: SessionRule,
@@ -58,7 +58,7 @@ def produce(  # noqa: PLR0913 - click passes each option by itself
         if end or STDIN in files:
             msg = "--follow goes with neither --end nor standard input"
             raise click.UsageError(msg)
-        _follow(settings, files, Choice(rule, format_name), name)
+        _follow(settings, files, Choice(rule, format_name, settings.header_paths), name)
         return
     if name is not None:
         msg = "--name goes with --follow"
@@ -67,7 +67,7 @@ def produce(  # noqa: PLR0913 - click passes each option by itself
         msg = "standard input has no name: use --session NAME, --session-field PATH or --format"
         raise click.UsageError(msg)
     names = [name for file in files for name in transcripts_at(file)]
-    choice = Choice(rule, format_name, is_session_required=True)
+    choice = Choice(rule, format_name, settings.header_paths, is_session_required=True)
     with progress_bar(
         "sending", sum(Path(it).stat().st_size for it in names if it != STDIN)
     ) as bar:

@@ -31,12 +31,14 @@ class Choice:
     Attributes:
         rule: The session of all lines, or where each holds it.
         format_name: What they are read as; by what they hold when not given.
+        header_fields: Header name, and where a line holds it.
         is_session_required: A line without a session where the rule says is an error, rather than
             of its file's session.
     """
 
     rule: SessionRule
     format_name: str | None = None
+    header_fields: tuple[tuple[str, str], ...] = ()
     is_session_required: bool = False
 
     def name_for(self, first_lines: Sequence[bytes]) -> str:
@@ -57,9 +59,11 @@ class Choice:
         session = None if file == STDIN else PurePath(file).stem
         if self.rule.name is not None:
             session = self.rule.name
-        if self.rule.field is None:
-            return format_named(format_name, FormatOptions(session), memory)
-        options = FormatOptions(None if self.is_session_required else session, (self.rule.field,))
+        fields: tuple[str, ...] = ()
+        if self.rule.field is not None:
+            fields = (self.rule.field,)
+            session = None if self.is_session_required else session
+        options = FormatOptions(session, fields, self.header_fields)
         return format_named(format_name, options, memory)
 
     def read(self, reader: Format, line: bytes) -> Iterator[tuple[str, bytes, Headers]]:

@@ -64,6 +64,15 @@ def file(tmp_path):
     return tmp_path / "talk.one.jsonl"
 
 
+def test_chosen_fields_of_a_line_become_headers_of_its_record(file):
+    file.write_bytes(b'{"metadata":{"user":"ada"},"n":1}\n{"n":2}\n')
+    paths = (("user-id", "metadata.user"), ("n", "n"))
+    producer, choice = VecProducer(), Choice(SessionRule(), header_fields=paths)
+    sender = Sender(producer, "records")
+    asyncio.run(send_files(sender, [str(file)], choice, advance=lambda _: None, end=False))
+    assert producer.headers == [(("user-id", b"ada"), ("n", b"1")), (("n", b"2"),)]
+
+
 def test_each_line_is_a_record_to_the_byte(file):
     lines = [
         b'{"a":1}',
