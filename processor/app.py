@@ -15,7 +15,7 @@ from processor.kafka.topics import check_topics, create_topics
 from processor.partitioned_app import PartitionedApp
 from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.dead_letter_limit import DeadLetterLimit
-from processor.settings import Settings
+from processor.settings import Settings, listed
 from processor.settings_loading import load_settings
 
 #: An open record is written to the changelog before a quarter of its topic's retention is over.
@@ -66,7 +66,7 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_age_s=settings.max_age_s,
         max_chunk_bytes=settings.max_chunk_bytes,
         max_chunk_records=settings.max_chunk_records,
-        carry_headers=tuple(filter(None, map(str.strip, settings.carry_headers.split(",")))),
+        carry_headers=listed(settings.carry_headers),
         deduplicate_records=settings.deduplicate_records,
     )
     return ChunkerConfig(

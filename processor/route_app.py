@@ -12,7 +12,7 @@ from processor.kafka.topics import check_route_topics, create_route_topics
 from processor.partitioned_app import PartitionedApp
 from processor.protocol.routing import RouterConfig
 from processor.protocol.stream_readers import AUTO
-from processor.settings import Settings
+from processor.settings import Settings, listed
 
 #: What cannot be made smaller, compression makes a little larger.
 _MARGIN_BYTES: Final = 1024
@@ -79,7 +79,6 @@ def format_options(settings: Settings) -> FormatOptions:
     Raises:
         ConfigError: A header is not given as ``header=path``.
     """
-    fields = (it.strip() for it in settings.session_fields.split(","))
     return FormatOptions(
-        session_fields=tuple(filter(None, fields)), header_fields=settings.header_paths
+        session_fields=listed(settings.session_fields), header_fields=settings.header_paths
     )

@@ -31,6 +31,11 @@ def env_name(field: str) -> str:
     return ("KAFKA_" if _KAFKA_FIELDS.match(field) else PREFIX) + field.upper()
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """Return the parts of a setting that is a list, separated by commas."""
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
 # Kafka's own rule for topic names; a group name that is also part of one obeys it too. 200 of
 # its 249 characters, so that "-sessions-changelog" still fits behind an app id.
 KafkaName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9._-]{1,200}$")]
@@ -167,7 +172,7 @@ class Settings(BaseSettings):
         Raises:
             ConfigError: One is not given as ``header=path``.
         """
-        parts = [it.strip().partition("=") for it in self.header_fields.split(",") if it.strip()]
+        parts = [it.partition("=") for it in listed(self.header_fields)]
         if wrong := ["".join(it) for it in parts if not (it[0] and it[2])]:
             msg = f"{env_name('header_fields')}: {wrong[0]!r} is not of the form header=path"
             raise ConfigError(msg)

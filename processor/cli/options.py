@@ -85,9 +85,6 @@ def session_options(verb: Callable[Concatenate[SessionRule, P], R]) -> Callable[
         if name is not None and field is not None:
             msg = "--session and --session-field exclude each other"
             raise click.UsageError(msg)
-        if name is not None and not _is_session(name):
-            msg = f"--session {name!a} is empty, or can't be written as UTF-8"
-            raise click.UsageError(msg)
         return verb(SessionRule(name, field), *args, **kwargs)
 
     command: Callable[P, R] = click.option(
@@ -98,8 +95,25 @@ def session_options(verb: Callable[Concatenate[SessionRule, P], R]) -> Callable[
     return click.option(
         "--session",
         metavar="NAME",
+        callback=session_name,
         help="Session of all lines.  [default: what the format tells, else the file's name]",
     )(command)
+
+
+def session_name(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
+    """Return the name of a session that a person gave; a callback of click.
+
+    Raises:
+        BadParameter: It can't be one.
+    """
+    try:
+        is_name = name is None or bool(name.encode())
+    except UnicodeEncodeError:  # what is not UTF-8 on a command line comes as surrogates
+        is_name = False
+    if not is_name:
+        msg = "a session is named by UTF-8 text that isn't empty"
+        raise click.BadParameter(msg, param=option)
+    return name
 
 
 def format_option(verb: Callable[P, R]) -> Callable[P, R]:
@@ -110,13 +124,6 @@ def format_option(verb: Callable[P, R]) -> Callable[P, R]:
         type=click.Choice(list(FORMATS)),
         help="What the lines are read as.  [default: what the first ones are like]",
     )(verb)
-
-
-def _is_session(name: str) -> bool:
-    try:
-        return bool(name.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def output_option(verb: Callable[P, R]) -> Callable[P, R]:

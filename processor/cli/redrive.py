@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from processor.cli.letter_choice import choice_options
-from processor.cli.options import KAFKA, output_option, settings_options
+from processor.cli.options import KAFKA, output_option, session_name, settings_options
 from processor.cli.progress import progress_bar
 from processor.core.errors import NoSessionError
 from processor.formats.fields import session_in
@@ -19,7 +19,6 @@ from processor.kafka.connection import client_settings
 from processor.kafka.reading import message_count
 from processor.kafka.redriving import Plan, Summary, send_again, would_send
 from processor.kafka.topics import describe_topic
-from processor.proof.dead_letters import is_session
 from processor.protocol.letters import Choice, Letter
 from processor.settings import Settings
 
@@ -32,16 +31,10 @@ class _How(NamedTuple):
     is_forgotten: bool
 
 
-def _named(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
-    # What is not UTF-8 on a command line comes as surrogates.
-    if name is not None and not is_session(name.encode(errors="surrogateescape")):
-        msg = "a session is named by UTF-8 text that isn't empty"
-        raise click.BadParameter(msg, param=option)
-    return name
-
-
 @click.command()
-@click.option("--session", metavar="NAME", callback=_named, help="Session to give all of them.")
+@click.option(
+    "--session", metavar="NAME", callback=session_name, help="Session to give all of them."
+)
 @click.option(
     "--session-field",
     metavar="PATH",

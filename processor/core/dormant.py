@@ -50,14 +50,6 @@ class DormantSessions:
         """Memory of it all."""
         return len(self._entries) + self._index.itemsize * len(self._index)
 
-    def reserve(self, count: int) -> None:
-        """Make room for ``count`` sessions at once, which spares making it again and again."""
-        slots = len(self._index)
-        while 3 * count > 2 * slots:
-            slots *= 2
-        if slots > len(self._index):
-            self._make_index(slots)
-
     def put(self, key: bytes, t: int, next_offset: int, digest: bytes, *, ended: bool) -> None:
         """Set what is known of a session.
 

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Carried(StrEnum):
@@ -14,6 +14,8 @@ class Carried(StrEnum):
     BASE64 = "base64"
 
 
+#: Header by which a producer names a record, so that one that it sent twice is known again.
+RECORD_ID: Final = "record-id"
 #: Name and value; Kafka knows headers whose value is null.
 Headers = tuple[tuple[str, bytes | None], ...]
 

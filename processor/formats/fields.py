@@ -9,7 +9,6 @@ from processor.core.errors import NoSessionError, SessionKeyError
 from processor.formats.format import FormatOptions, Headers
 
 EVENT_TIME: Final = "event-time"
-RECORD_ID: Final = "record-id"
 
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII

@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from processor.core.errors import ConfigError, FormatError, NoSessionError
+from processor.core.records import RECORD_ID
 from processor.formats.fields import (
     EVENT_TIME,
-    RECORD_ID,
     chosen_headers,
     session_in,
     stream_session,

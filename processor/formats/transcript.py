@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Final
 
+from processor.core.records import RECORD_ID
 from processor.formats.fields import (
     EVENT_TIME,
-    RECORD_ID,
     chosen_headers,
     is_time,
     session_in,

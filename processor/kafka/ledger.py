@@ -24,14 +24,14 @@ import os
 import socket
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from aiokafka import TopicPartition
-from aiokafka.partitioner import DefaultPartitioner
 
 from processor.core.errors import ConfigError, FencedError, ProcessorError, UnreachableError
 from processor.kafka.connection import client_settings
+from processor.kafka.partitioner import partitioner
 from processor.kafka.producing import Offsets, RefusedError, Sending, TransactionalProducer
 from processor.kafka.reading import latest_entries
 from processor.kafka.rights import right_errors
@@ -58,7 +58,7 @@ class Outgoing(NamedTuple):
     """
 
     topic: str
-    key: bytes | None
+    key: bytes
     value: bytes | None
     headers: Sequence[tuple[str, bytes]] = ()
     partition: int | None = None
@@ -73,7 +73,7 @@ class OutgoingTooLargeError(ProcessorError):
     """
 
     def __init__(self, message: Outgoing) -> None:
-        size = len(message.key or b"") + len(message.value or b"")
+        size = len(message.key) + len(message.value or b"")
         super().__init__(
             f"a message of {size:,} bytes is larger than topic {message.topic} takes; raise the "
             "topic's max.message.bytes"
@@ -99,8 +99,7 @@ class Ledger:
         self._entries_at = _place(settings)
         self._owner = f"process {os.getpid()} on {socket.gethostname()}, {uuid.uuid4().hex}"
         self._has_owned = False
-        self._partition_counts: dict[str, int] = {}
-        self._choose_partition = DefaultPartitioner()
+        self._partition_of: dict[str, Callable[[bytes], int]] = {}
         self._producer: TransactionalProducer | None = None
 
     async def open(self) -> dict[bytes, bytes]:
@@ -118,7 +117,7 @@ class Ledger:
         await self.close()
         own_facts = await ensure_compacted_topic(self._settings, self._entries_at.topic)
         facts = {it: await describe_topic(self._settings, it, "Write") for it in self._topics}
-        self._partition_counts = {topic: it.partition_count for topic, it in facts.items()}
+        self._partition_of = {at: partitioner(it.partition_count) for at, it in facts.items()}
         limit = min(it.max_message_bytes for it in (own_facts, *facts.values()))
         try:
             self._producer = TransactionalProducer(
@@ -206,15 +205,10 @@ class Ledger:
         """Part messages by topic and partition, in order."""
         parts: dict[TopicPartition, list[Message]] = defaultdict(list)
         for topic, key, value, headers, partition, timestamp_ms in messages:
-            at = self._partition_for(topic, key) if partition is None else partition
+            at = self._partition_of[topic](key) if partition is None else partition
             message = Message(key, value, headers, timestamp_ms)
             parts[TopicPartition(topic, at)].append(message)
         return [Sending(target, part) for target, part in parts.items()]
-
-    def _partition_for(self, topic: str, key: bytes | None) -> int:
-        everywhere = range(self._partition_counts[topic])
-        chosen: int = self._choose_partition(key, everywhere, everywhere)
-        return chosen
 
 
 async def ledger_entries(settings: Settings, name: str) -> dict[bytes, bytes]:

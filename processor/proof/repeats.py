@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
+from processor.core.records import RECORD_ID
 from processor.proof.message import Message
 from processor.proof.rules import Logged
 from processor.proof.seen import Seen
 
-_HEADER: Final = "record-id"
 #: Offsets that are remembered at least: until a chunk tells of a policy, its records are read.
 _LEAST: Final = 10_000
 
@@ -43,7 +43,7 @@ class Repeats:
         found: dict[int, int] = {}
         for message in messages:
             # The last header of a name counts.
-            name = dict(message.headers).get(_HEADER) if message.headers else None
+            name = dict(message.headers).get(RECORD_ID) if message.headers else None
             if not name or message.value is None:
                 continue
             at = (message.key or b"", name)

@@ -12,9 +12,9 @@ from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from typing import Final
 
+from processor.core.records import RECORD_ID
 from processor.protocol.port import LogRecord
 
-_HEADER: Final = "record-id"
 _DIGEST_BYTES: Final = 16
 
 
@@ -54,7 +54,7 @@ class RecordIds:
 
         Ends, and records without an id or without a key, repeat none.
         """
-        name = dict(record.headers).get(_HEADER) if record.headers else None
+        name = dict(record.headers).get(RECORD_ID) if record.headers else None
         if not name or not record.key or record.value is None:
             return False
         text = b"%d:%b%b" % (len(record.key), record.key, name)
