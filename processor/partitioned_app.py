@@ -74,7 +74,7 @@ class PartitionedApp(faust.App):
         self.on_partitions_revoked.connect(self._hold)
 
     @property
-    def job(self) -> Job:
+    def job(self) -> Job[Any]:
         """What its partitions are opened for."""
         raise NotImplementedError
 

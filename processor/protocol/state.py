@@ -25,6 +25,7 @@ from processor.protocol.changelog import UNKNOWN, PartitionEntry, encode_partiti
 from processor.protocol.dead_letter import dead_letter, session_of
 from processor.protocol.dead_letter_limit import NO_LIMIT, DeadLetterLimit
 from processor.protocol.job import Opened, Pace, Remedies, check_follows
+from processor.protocol.loading import SessionEntries
 from processor.protocol.mismatches import Mismatches
 from processor.protocol.port import Batch, LogRecord, Transaction
 from processor.protocol.record_ids import RecordIds
@@ -77,10 +78,15 @@ class ChunkerConfig:
         if not self.accept_policy_change:
             check_unchanged(entry, self.rule, where)
 
-    def restore(self, opened: Opened) -> "PartitionState":
+    def new_changelog(self) -> SessionEntries:
+        """Return what the changelog is to be read into."""
+        return SessionEntries()
+
+    def restore(self, opened: Opened[SessionEntries]) -> "PartitionState":
         """Return the state that the last owner left, judged by today's policy."""
         entry, states, changed = reopened(opened, self.rule)
-        sessions = PartitionSessions(self.policy, states, entry.log_time_ms)
+        dormant = opened.changelog.dormant
+        sessions = PartitionSessions(self.policy, states, entry.log_time_ms, dormant)
         state = PartitionState(self, opened.number, entry, sessions, opened.omitted)
         state.look_back(opened.log_start)
         for session in changed:

@@ -49,9 +49,10 @@ class LikeADict(RuleBasedStateMachine):
     def pop(self, key):
         assert self.sessions.pop(key) == self.model.pop(key, None)
 
-    @rule(count=st.integers(0, 1000))
-    def reserve(self, count):
-        self.sessions.reserve(count)
+    @rule(key=KEYS)
+    def drop(self, key):
+        self.sessions.drop(key.encode())
+        self.model.pop(key, None)
 
     @rule(key=KEYS)
     def get(self, key):
