@@ -94,7 +94,7 @@ class PartitionedApp(faust.App):
         self.on_partitions_revoked.connect(self._hold)
 
     @property
-    def job(self) -> Job:
+    def job(self) -> Job[Any]:
         """What its partitions are opened for."""
         raise NotImplementedError
 

@@ -45,15 +45,20 @@ class PartitionSessions:
         policy: The rule of all its sessions.
         states: Sessions to go on with, such as the changelog's.
         log_time_ms: Largest timestamp seen before the first record to come.
+        dormant: More of them, with nothing open; taken over as it is.
     """
 
     def __init__(
-        self, policy: ChunkPolicy, states: Iterable[SessionState] = (), log_time_ms: int = 0
+        self,
+        policy: ChunkPolicy,
+        states: Iterable[SessionState] = (),
+        log_time_ms: int = 0,
+        dormant: DormantSessions | None = None,
     ) -> None:
         self._policy = policy
         self.log_time_ms = log_time_ms
         self.open_record_count = 0
-        self._dormant = DormantSessions()
+        self._dormant = DormantSessions() if dormant is None else dormant
         self._open: dict[str, SessionAccumulator] = {}
         self._uncovered: OrderedDict[str, LowWater] = OrderedDict()
         self._by_last: OrderedDict[str, None] = OrderedDict()

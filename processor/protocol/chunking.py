@@ -9,6 +9,7 @@ from processor.counters import TokenCounter
 from processor.protocol.changelog import PartitionEntry
 from processor.protocol.dead_letter_limit import NO_LIMIT, DeadLetterLimit
 from processor.protocol.job import Opened, Remedies
+from processor.protocol.loading import SessionEntries
 from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.start_checks import SESSION_REMEDIES
 from processor.protocol.state import PartitionState
@@ -55,10 +56,15 @@ class ChunkerConfig:
         if not self.accept_policy_change:
             check_unchanged(entry, self.rule, where)
 
-    def restore(self, opened: Opened) -> PartitionState:
+    def new_changelog(self) -> SessionEntries:
+        """Return what the changelog is to be read into."""
+        return SessionEntries()
+
+    def restore(self, opened: Opened[SessionEntries]) -> PartitionState:
         """Return the state that the last owner left, judged by today's policy."""
         entry, states, changed = reopened(opened, self.rule)
-        sessions = PartitionSessions(self.policy, states, entry.log_time_ms)
+        dormant = opened.changelog.dormant
+        sessions = PartitionSessions(self.policy, states, entry.log_time_ms, dormant)
         state = PartitionState(self, opened.number, entry, sessions, opened.omitted)
         state.look_back(opened.log_start)
         for session in changed:

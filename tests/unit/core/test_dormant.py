@@ -50,6 +50,11 @@ class LikeADict(RuleBasedStateMachine):
         assert self.sessions.pop(key) == self.model.pop(key, None)
 
     @rule(key=KEYS)
+    def drop(self, key):
+        self.sessions.drop(key.encode())
+        self.model.pop(key, None)
+
+    @rule(key=KEYS)
     def get(self, key):
         assert self.sessions.get(key) == self.model.get(key)
 
