@@ -18,7 +18,7 @@ from processor.kafka.producing import (
     TransactionalProducer,
     translated,
 )
-from processor.kafka.reading import partition_reader, read_entries, read_to_end, timestamp_of
+from processor.kafka.reading import partition_reader, read_to_end, stream_entries, timestamp_of
 from processor.kafka.rights import right_errors
 from processor.protocol.port import EntryTaker, Message, Survey, TooLargeError, Transaction
 from processor.settings import Settings
@@ -78,7 +78,7 @@ class KafkaPartitionBroker:
     async def read_changelog(self, taker: EntryTaker) -> None:
         """Read the changelog."""
         with right_errors(self._settings, "Read"):
-            await read_entries(self._client, self._changelog, taker)
+            await stream_entries(self._client, self._changelog, taker)
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""

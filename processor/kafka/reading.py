@@ -96,7 +96,7 @@ async def read_to_end(
             raise StateError(message)
 
 
-async def read_entries(
+async def stream_entries(
     client: dict[str, Any], partition: TopicPartition, taker: EntryTaker
 ) -> None:
     """Hand every committed entry of a compacted topic's partition to ``taker``.
@@ -111,9 +111,9 @@ async def read_entries(
 
 
 async def latest_entries(client: dict[str, Any], partition: TopicPartition) -> dict[bytes, bytes]:
-    """Return the latest committed entry of every key; raises what ``read_entries`` does."""
+    """Return the latest committed entry of every key; raises what ``stream_entries`` does."""
     kept = AllEntries()
-    await read_entries(client, partition, kept)
+    await stream_entries(client, partition, kept)
     return kept.entries
 
 

@@ -82,7 +82,7 @@ TAKERS = {
     "partition_reader",
     "ends_of",
     "latest_entries",
-    "read_entries",
+    "stream_entries",
     "message_count",
     "TransactionalProducer",
 }
