@@ -207,6 +207,11 @@ class PartitionSessions:
         held = self._open[next(iter(self._by_first))].held if self._by_first else None
         return None if held is None else held.opened_at_ms
 
+    @property
+    def dormant_bytes(self) -> int:
+        """Memory of the sessions with nothing open."""
+        return self._dormant.size_bytes
+
     def open_token_counts(self) -> Iterator[int]:
         """Yield the tokens of each open chunk."""
         return (it.held.token_count for it in self._open.values() if it.held is not None)
