@@ -168,9 +168,11 @@ class PartitionSessions:
         if timestamp_ms is not None and timestamp_ms > self.log_time_ms:
             self.log_time_ms = timestamp_ms
 
-    def close_due(self, now_ms: int) -> list[Chunk]:
-        """Close, by the clock, every chunk whose deadline is before ``now_ms``."""
-        chunks: list[Chunk] = []
+    def close_due(self, now_ms: int) -> Iterator[Chunk]:
+        """Close, by the clock, every chunk whose deadline is before ``now_ms``, as it is taken.
+
+        Whoever has taken enough may leave the rest: it is due until it is closed.
+        """
         self._sort()
         for order in (self._by_last, self._by_first):
             while order:
@@ -180,8 +182,7 @@ class PartitionSessions:
                     break
                 self._count_closed(closed)
                 self._settle(held)
-                chunks += closed
-        return chunks
+                yield from closed
 
     def finish(self) -> list[Chunk]:
         """Close every open chunk because the source ended, in order of their first records."""
