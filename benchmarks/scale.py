@@ -26,7 +26,7 @@ from processor.core.dormant import DormantSessions  # noqa: E402 - needs the pat
 from processor.core.policy import ChunkPolicy, OrIdle  # noqa: E402 - likewise
 from processor.core.session_state import SessionState  # noqa: E402 - likewise
 from processor.counters import CharsOverFour  # noqa: E402 - likewise
-from processor.partitioned_app import _tune_garbage_collection  # noqa: E402 - likewise
+from processor.ops.memory import tune_memory  # noqa: E402 - likewise
 from processor.protocol.changelog import encode_session  # noqa: E402 - likewise
 from processor.protocol.chunking import ChunkerConfig  # noqa: E402 - likewise
 from processor.protocol.job import Opened  # noqa: E402 - likewise
@@ -257,7 +257,7 @@ def measure_scale(names: Sequence[str], say: Callable[[str], None]) -> Iterator[
     for part in (PARTS[name] for name in names):
         for size in part.sizes:
             say(f"{part.grows}: {size:,}")
-            with ProcessPoolExecutor(1, spawned, _tune_garbage_collection) as pool:
+            with ProcessPoolExecutor(1, spawned, tune_memory) as pool:
                 figures = pool.submit(part.measure, size).result()
             say(", ".join(f"{name} {it:,.4g}" for name, it in figures.items()))
             yield Row(part.grows, size, figures)

@@ -131,8 +131,9 @@ class PartitionSessions:
             run = whole.above(held.next_offset)
             closed = held.push_run(run.records, run.times_ms)
             self.open_record_count += len(run.records)
-            self._count_closed(chunk for _, chunk in closed)
-            chunks += closed
+            if closed:
+                self._count_closed(chunk for _, chunk in closed)
+                chunks += closed
             if held.held is None:
                 self._settle(held)
                 continue

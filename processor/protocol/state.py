@@ -285,9 +285,10 @@ class PartitionState:
 
     def _bound_replay(self) -> None:
         """Checkpoint the oldest open sessions until a replay is short enough again."""
+        open_record_count = self.sessions.open_record_count
         while self.staged_bytes <= MAX_STAGED_BYTES:
             low = self.sessions.low_water(self.position)
-            is_far = self.seen - low.offset > self._config.max_replay_records
+            is_far = self.seen - low.offset > self._config.replay_bound(open_record_count)
             is_old = self.sessions.log_time_ms - low.log_time_ms > self._config.max_replay_ms
             state = self.sessions.checkpoint() if is_far or (is_old and low.log_time_ms) else None
             if state is None:
