@@ -34,6 +34,7 @@ from processor.protocol.changelog import (
     decode_sessions,
     encode_partition,
 )
+from processor.protocol.loading import all_entries
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.start_checks import first_entry, world_agrees
 from processor.settings import Settings
@@ -97,7 +98,7 @@ async def _look_at_all(settings: Settings) -> list[PartitionView]:
 
 async def _look(settings: Settings, number: int) -> PartitionView:
     broker = KafkaPartitionBroker(settings, chunking(settings), number, NoMember())
-    entries = await broker.read_changelog()
+    entries = await all_entries(broker)
     where = f"{settings.changelog_topic}[{number}]"
     entry = decode_partition(entries, where)
     states = {it.session: it for it in decode_sessions(entries, where)}
@@ -187,7 +188,7 @@ async def _start_over(settings: Settings, number: int, to: str) -> tuple[int, in
     broker = KafkaPartitionBroker(settings, chunking(settings), number, NoMember())
     try:
         await broker.fence()
-        keys = await broker.read_changelog()
+        keys = await all_entries(broker)
         entry = first_entry(await broker.survey([]), config)
         gone: dict[bytes, bytes | None] = dict.fromkeys(keys)
         # Not deleted but written anew: the group's offset can't be deleted, and an offset

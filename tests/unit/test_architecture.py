@@ -82,6 +82,7 @@ TAKERS = {
     "partition_reader",
     "ends_of",
     "latest_entries",
+    "stream_entries",
     "message_count",
     "TransactionalProducer",
 }
