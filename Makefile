@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint types unit simulate e2e chaos test bench up down
+.PHONY: help setup demo fmt lint types unit simulate e2e chaos test bench audit licences image up down
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,8 +58,19 @@ test: setup ## Run everything
 bench: setup ## Measure throughput; ARGS="--help" for the options
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
-up: ## Start Kafka and a worker in Docker
-	docker compose up --build --detach worker
+# Strict: where the index has no advisories it would else have nothing to say, and pass.
+audit: setup ## Look for known faults of what is locked; needs PyPI's advisories
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r deploy/requirements.lock
+
+licences: setup ## Write docs/licences.md
+	$(BIN)/python -m tests.licences
+
+image: ## Build the image in Docker: the same commit gives the same bytes
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) docker buildx build --provenance=false \
+		--output type=docker,name=processor:0.1.0,rewrite-timestamp=true .
+
+up: ## Start Kafka and two workers in Docker
+	docker compose up --build --detach
 
 down: ## Stop them and forget their data
-	docker compose down --volumes
+	docker compose --profile "*" down --volumes

@@ -17,7 +17,7 @@ from processor.partitioned_app import PartitionedApp
 log: Final = logging.getLogger(__name__)
 
 #: Kubernetes kills 30 s after SIGTERM.
-_DRAIN_S: Final = 25.0
+DRAIN_S: Final = 25.0
 
 
 def run_app(app: PartitionedApp) -> None:
@@ -63,12 +63,12 @@ class _Worker(faust.Worker):
         """Stay where we are."""
 
     def _schedule_shutdown(self, signal: signal.Signals) -> None:
-        timer = threading.Timer(_DRAIN_S, _give_up)
+        timer = threading.Timer(DRAIN_S, _give_up)
         timer.daemon = True
         timer.start()
         super()._schedule_shutdown(signal)
 
 
 def _give_up() -> None:
-    log.error("not stopped within %.0f s; what is not committed will be replayed", _DRAIN_S)
+    log.error("not stopped within %.0f s; what is not committed will be replayed", DRAIN_S)
     os._exit(1)
