@@ -27,6 +27,7 @@ VERBS: Final[Mapping[str, str]] = {
     "produce": "processor.cli.produce:produce",
     "tail": "processor.cli.tail:tail",
     "verify": "processor.cli.verify:verify",
+    "explain": "processor.cli.explain:explain",
     "dead-letters": "processor.cli.dead_letters:dead_letters",
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",
