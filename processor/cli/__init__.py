@@ -28,6 +28,7 @@ VERBS: Final[Mapping[str, str]] = {
     "tail": "processor.cli.tail:tail",
     "verify": "processor.cli.verify:verify",
     "explain": "processor.cli.explain:explain",
+    "rechunk": "processor.cli.rechunk:rechunk",
     "dead-letters": "processor.cli.dead_letters:dead_letters",
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",

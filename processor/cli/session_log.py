@@ -50,7 +50,7 @@ class SessionLog:
             async for messages in batches:
                 for message in messages:
                     if message.key == self._key:
-                        yield self._seen(message)
+                        yield seen_at(message, self.chunks_topic, self.number)
 
     async def messages_from(self, offset: int, window: int) -> AsyncGenerator[Logged]:
         """Yield the session's records and ends from an offset on, up to the end as of now.
@@ -80,13 +80,18 @@ class SessionLog:
             reader.seek(place, max(offset, starts[place]))
             yield read_to_end(reader, place)
 
-    def _seen(self, message: Message) -> Seen:
-        try:
-            return Seen(message)
-        except StateError as error:
-            where = f"{self.chunks_topic}[{self.number}]@{message.offset}"
-            msg = f"{where}: {error}; run processor verify"
-            raise StateError(msg) from error
+
+def seen_at(message: Message, topic: str, partition: int) -> Seen:
+    """Return the chunk in a message.
+
+    Raises:
+        StateError: It is no chunk.
+    """
+    try:
+        return Seen(message)
+    except StateError as error:
+        msg = f"{topic}[{partition}]@{message.offset}: {error}; run processor verify"
+        raise StateError(msg) from error
 
 
 async def session_logs(settings: Settings, session: str) -> dict[int, SessionLog]:

@@ -44,12 +44,19 @@ def counted_records(
 
 
 def records_in(seen: Seen) -> list[Record]:
-    """Return a chunk's records as the core has them; of one that is omitted all but its bytes."""
+    """Return a chunk's records as the core has them; of one that is omitted all but its bytes.
+
+    Raises:
+        StateError: One is omitted without its size.
+    """
     session, made = seen.chunk.session, []
     for it, value in zip(seen.chunk.records, seen.values, strict=True):
         headers = tuple((name, _header_bytes(at)) for name, at in it.headers.items())
-        size, carried = 0, Carried.BASE64
-        if value is not None:
+        if value is None:
+            # No topic takes what is not above the policy's cap and is refused as too large.
+            size = max(seen.omitted().size_bytes, seen.chunk.policy.max_chunk_bytes + 1)
+            carried = Carried.BASE64
+        else:
             _, carried, size = read_value(value)
         size += len(headers_json(headers))
         of_log = (it.token_count, it.offset, it.timestamp_ms)
