@@ -32,14 +32,13 @@ def counted_records(
     read = [read_value(it.value or b"") for it in messages]
     texts = [text for text, _, _ in read]
     counts = count_tokens(counter, texts, policy.max_tokens)
-    made = []
-    for logged, tokens, (_, carried, size_bytes) in zip(messages, counts, read, strict=True):
+    made, names = [], policy.carry_headers
+    for logged, tokens, (_, carried, size) in zip(messages, counts, read, strict=True):
         offset, timestamp_ms, _, value, there, _ = logged
-        headers = chosen_headers(there, policy.carry_headers)
-        size = size_bytes + len(headers_json(headers))
-        made.append(
-            Record(session, value or b"", tokens, offset, timestamp_ms, size, carried, headers)
-        )
+        headers = chosen_headers(there, names) if there and names else ()
+        size_bytes = size + len(headers_json(headers)) if headers else size
+        of_log = (offset, timestamp_ms, size_bytes, carried, headers)
+        made.append(Record(session, value or b"", tokens, *of_log))
     return made
 
 

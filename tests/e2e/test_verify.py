@@ -1,5 +1,7 @@
 import json
 
+from processor.cli.verify_position import Position
+from processor.proof.report import Report
 from tests.e2e.histories import PARTITIONS, run_history, run_verb, send
 
 
@@ -52,6 +54,47 @@ def test_key_on_two_partitions_is_a_warning(settings):
     done = verify(settings)
     assert done.returncode == 0
     assert done.stdout.startswith("warning: 1 keys are on several partitions")
+
+
+def summary(settings, *args):
+    done = verify(settings, *args)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(verify(settings, *args, "--output", "json").stdout)
+
+
+def test_part_of_the_topics_is_verified(settings):
+    run_history(settings)
+    whole = summary(settings)
+    one = summary(settings, "--session", "s1-1")
+    assert one["session_count"] == 1
+    assert 0 < one["record_count"] < whole["record_count"]
+    alone = summary(settings, "--chunks-only")
+    assert alone["chunk_count"] == whole["chunk_count"]
+    assert alone["record_count"] == whole["chunked_count"]
+    assert summary(settings, "--since", "1h")["chunk_count"] == whole["chunk_count"]
+    assert summary(settings, "--since", "2100-01-01")["message_count"] == 0
+
+
+def test_verification_goes_on_behind_the_partitions_that_are_done(settings, tmp_path):
+    run_history(settings)
+    whole = summary(settings, "--resume", str(tmp_path / "position"))
+    assert not (tmp_path / "position").exists()
+    about = {
+        "topics": [settings.records_topic, settings.chunks_topic, settings.dead_letter_topic],
+        "partitions": PARTITIONS,
+        "session": None,
+        "since_ms": None,
+        "is_recomputed": False,
+        "is_chunks_only": False,
+    }
+    position = Position(tmp_path / "position", about)
+    for partition in range(PARTITIONS - 1):
+        position.keep(partition, Report(chunk_count=1_000_000), b"")
+    done = json.loads(
+        verify(settings, "--resume", str(tmp_path / "position"), "--output", "json").stdout
+    )
+    assert 1_000_000 < done["chunk_count"] < 1_000_000 + whole["chunk_count"]
+    assert not (tmp_path / "position").exists()
 
 
 def test_missing_topic_is_named_not_created(settings):
