@@ -78,11 +78,14 @@ async def explained(logs: Logs, t: int, excerpt: int) -> list[dict[str, Any]]:
     """
     near: dict[int, dict[int, Seen]] = {}
     spans: dict[int, tuple[int, int]] = {}
-    async for number, seen in _chunks(logs):
-        first, last = spans.get(number, (seen.chunk.t, seen.chunk.t))
-        spans[number] = (min(first, seen.chunk.t), max(last, seen.chunk.t))
-        if abs(seen.chunk.t - t) <= 1:
-            near.setdefault(number, {})[seen.chunk.t] = seen
+    with progress_bar("reading", len(logs)) as bar:
+        for number, log in logs.items():
+            async for seen in log.chunks():
+                first, last = spans.get(number, (seen.chunk.t, seen.chunk.t))
+                spans[number] = (min(first, seen.chunk.t), max(last, seen.chunk.t))
+                if abs(seen.chunk.t - t) <= 1:
+                    near.setdefault(number, {})[seen.chunk.t] = seen
+            bar.update(1)
     documents = []
     for number, beside in near.items():
         if t in beside:
@@ -108,11 +111,12 @@ async def time_line(logs: Logs) -> AsyncIterator[dict[str, Any]]:
         ClickException: There is nothing of the session.
     """
     last: dict[int, Seen] = {}
-    async for number, seen in _chunks(logs):
-        yield row_of(seen, last.get(number))
-        # An empty final chunk has no place in the log.
-        if seen.chunk.records or number not in last:
-            last[number] = seen
+    for number, log in logs.items():
+        async for seen in log.chunks():
+            yield row_of(seen, last.get(number))
+            # An empty final chunk has no place in the log.
+            if seen.chunk.records or number not in last:
+                last[number] = seen
     home = next(iter(logs.values()))
     is_found = bool(last)
     for number in last or [home.number]:
@@ -154,14 +158,6 @@ async def _open(log: SessionLog, last: Seen | None) -> dict[str, Any] | None:
     if first is None:
         return None
     return open_row(log.session, log.records_topic, log.number, first, count)
-
-
-async def _chunks(logs: Logs) -> AsyncIterator[tuple[int, Seen]]:
-    with progress_bar("reading", len(logs)) as bar:
-        for number, log in logs.items():
-            async for seen in log.chunks():
-                yield number, seen
-            bar.update(1)
 
 
 def _warn_of_partitions(logs: Logs, found: list[int]) -> None:

@@ -18,7 +18,6 @@ from processor.cli.options import (
     session_options,
     settings_options,
 )
-from processor.cli.progress import counted, progress_bar
 from processor.cli.reading import SessionRule
 from processor.cli.rechunk_view import change_row, change_text, summary_row, summary_text
 from processor.cli.session_log import seen_at
@@ -27,7 +26,7 @@ from processor.counters import counter_named
 from processor.formats.fields import EVENT_TIME
 from processor.formats.format import Headers
 from processor.kafka.connection import client_settings
-from processor.kafka.reading import message_count, partition_reader, read_to_end
+from processor.kafka.reading import partition_reader, read_to_end
 from processor.kafka.topics import describe_topic
 from processor.proof.diff import Change
 from processor.proof.rechunk import Cut, Other, Rechunking
@@ -131,15 +130,14 @@ async def _log(settings: Settings, session: str | None, printer: _Printer) -> No
     client, topic = client_settings(settings), settings.chunks_topic
     key = None if session is None else session.encode()
     count = (await describe_topic(settings, topic)).partition_count
-    with progress_bar("reading", await message_count(client, topic, count)) as bar:
-        for number in range(count):
-            place = TopicPartition(topic, number)
-            async with partition_reader(client, place) as reader:
-                async for messages in counted(read_to_end(reader, place), bar.update):
-                    for message in messages:
-                        if key is None or message.key == key:
-                            printer.take(Cut.of_seen(seen_at(message, topic, number)), number)
-            printer.finish(number)
+    for number in range(count):
+        place = TopicPartition(topic, number)
+        async with partition_reader(client, place) as reader:
+            async for messages in read_to_end(reader, place):
+                for message in messages:
+                    if key is None or message.key == key:
+                        printer.take(Cut.of_seen(seen_at(message, topic, number)), number)
+        printer.finish(number)
 
 
 def _file(
