@@ -27,6 +27,8 @@ VERBS: Final[Mapping[str, str]] = {
     "produce": "processor.cli.produce:produce",
     "tail": "processor.cli.tail:tail",
     "verify": "processor.cli.verify:verify",
+    "explain": "processor.cli.explain:explain",
+    "rechunk": "processor.cli.rechunk:rechunk",
     "dead-letters": "processor.cli.dead_letters:dead_letters",
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",

@@ -10,6 +10,7 @@ import click
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from processor.cli.options import KAFKA, output_option, settings_options
+from processor.cli.shown import printable
 from processor.core.errors import StateError
 from processor.kafka.connection import broker_errors, client_settings
 from processor.kafka.topics import describe_topic
@@ -124,8 +125,7 @@ async def lines(
 
 def describe(chunk: WireChunk) -> str:
     """Return a chunk as one line to read, without its content."""
-    # A session id may hold anything, line breaks and terminal codes included.
-    session = chunk.session if chunk.session.isprintable() else ascii(chunk.session)
+    session = printable(chunk.session)
     source = f"{chunk.source.topic}[{chunk.source.partition}]"
     if chunk.source.first_offset is not None:
         source += f"@{chunk.source.first_offset}-{chunk.source.last_offset}"
