@@ -52,6 +52,12 @@ async def require_rights(
     Raises:
         ConfigError: As there.
     """
+    if missing := await missing_rights(admin, rights):
+        raise ConfigError(missing_message(settings, missing))
+
+
+async def missing_rights(admin: AIOKafkaAdminClient, rights: Iterable[Right]) -> list[Right]:
+    """Return those of ``rights`` that the broker tells to be missing."""
     rights = tuple(rights)
     told: dict[Resource, Mapping[str, int]] = {
         "topic": await _topic_operations(admin, _names(rights, "topic")),
@@ -60,9 +66,7 @@ async def require_rights(
             admin, _names(rights, "transactional-id"), _transactional_operations
         ),
     }
-    missing = [it for it in rights if not _has(told[it.resource][it.name], it.operation)]
-    if missing:
-        raise ConfigError(missing_message(settings, missing))
+    return [it for it in rights if not _has(told[it.resource][it.name], it.operation)]
 
 
 def _names(rights: Iterable[Right], resource: str) -> list[str]:

@@ -69,7 +69,7 @@ def flow_rights(flow: Flow) -> tuple[Right, ...]:
 def missing_message(settings: Settings, rights: Sequence[Right]) -> str:
     """Say which rights are missing, to whom, and the commands that grant them."""
     lines = [f"{principal(settings)} lacks {', '.join(map(str, rights))}; grant with:"]
-    return "\n  ".join((*lines, *(_grant(settings, it) for it in rights)))
+    return "\n  ".join((*lines, *(grant_command(settings, it) for it in rights)))
 
 
 def principal(settings: Settings) -> str:
@@ -137,7 +137,8 @@ def _topics_in(error: TopicAuthorizationFailedError) -> tuple[str, ...]:
     return (named,) if isinstance(named, str) else tuple(sorted(named))
 
 
-def _grant(settings: Settings, right: Right) -> str:
+def grant_command(settings: Settings, right: Right) -> str:
+    """Return the command that grants a right."""
     is_prefix = right.resource == "transactional-id"
     return (
         f"kafka-acls.sh --bootstrap-server {settings.bootstrap_servers} --command-config"
