@@ -30,6 +30,7 @@ VERBS: Final[Mapping[str, str]] = {
     "dead-letters": "processor.cli.dead_letters:dead_letters",
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",
+    "doctor": "processor.cli.doctor:doctor",
     "config": "processor.cli.config:config",
     "health": "processor.cli.health:health",
 }

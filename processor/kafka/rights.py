@@ -20,7 +20,7 @@ from processor.kafka.flow import Flow, transactional_prefix
 from processor.settings import Settings
 
 Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs"]
-Resource = Literal["topic", "group", "transactional-id"]
+Resource = Literal["topic", "group", "transactional-id", "cluster"]
 
 #: Kafka's numbers of them (AclOperation), which are bits in what a broker says of itself.
 OPERATION_CODES: Final[dict[Operation, int]] = {
@@ -139,10 +139,12 @@ def _topics_in(error: TopicAuthorizationFailedError) -> tuple[str, ...]:
 
 def grant_command(settings: Settings, right: Right) -> str:
     """Return the command that grants a right."""
-    is_prefix = right.resource == "transactional-id"
+    # There is one cluster, and the tool takes no name of it.
+    name = "" if right.resource == "cluster" else f" {right.name}"
+    if right.resource == "transactional-id":
+        name += " --resource-pattern-type prefixed"
     return (
         f"kafka-acls.sh --bootstrap-server {settings.bootstrap_servers} --command-config"
         f" admin.properties --add --allow-principal '{principal(settings)}' --operation"
-        f" {right.operation} --{right.resource} {right.name}"
-        f"{' --resource-pattern-type prefixed' if is_prefix else ''}"
+        f" {right.operation} --{right.resource}{name}"
     )

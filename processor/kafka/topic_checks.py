@@ -11,10 +11,12 @@ INT32_MAX: Final = 2**31 - 1
 # third, zstd takes it back; twice leaves room for both and for the envelope.
 LARGER: Final = 2
 ENVELOPE_BYTES: Final = 64 * 1024
+#: An open record is written to the changelog before a quarter of its topic's retention is over.
+RETENTION_SHARE: Final = 4
 
 
 class Fault(NamedTuple):
-    """What is wrong with a topic, or several, and how to put it right."""
+    """What is wrong with a topic, or ``topics`` for several, and how to put it right."""
 
     topic: str
     what: str
@@ -120,7 +122,7 @@ def missing_fault(settings: Settings, names: list[str], kind: str = "") -> Fault
             " make that anew with:\n  processor state rebuild --all"
         )
     what = f"missing, or hidden from this user: {', '.join(names)}"
-    return Fault(", ".join(names), what, remedy)
+    return Fault(names[0] if len(names) == 1 else "topics", what, remedy)
 
 
 def _partition_faults(
