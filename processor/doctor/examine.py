@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from aiokafka.admin import AIOKafkaAdminClient
 
 from processor.clock import Clock
-from processor.core.errors import ConfigError, StateError
+from processor.core.errors import ConfigError, StateError, UnreachableError
 from processor.doctor.brokers import broker_findings
-from processor.doctor.facts import BrokerFacts, Topic
+from processor.doctor.facts import BrokerFacts, Sample, Topic
 from processor.doctor.finding import Finding, Level, gravest_first, or_ok
 from processor.doctor.gather import (
     ReplicasOf,
     all_brokers,
     all_replicas,
+    fill_sample,
     input_partitions,
-    sample_of,
     topics_named,
 )
 from processor.doctor.log import group_findings, offset_findings, sample_findings
@@ -127,20 +127,23 @@ class Examination:
             return
         self.findings += retention_findings(settings, name, topics)
         count = topics[name].facts.partition_count
-        changelog = topics.get(flow.changelog_topic)
         with self._noted(f"group {flow.group}"):
+            numbers = _led(topics[name])
+            changelog = topics.get(flow.changelog_topic)
+            if changelog is not None:
+                numbers = [it for it in numbers if it in _led(changelog)]
             partitions = await input_partitions(
-                settings,
-                flow,
-                count,
-                min(count, changelog.facts.partition_count if changelog else 0),
+                settings, flow, numbers, () if changelog is None else numbers
             )
             self.findings += offset_findings(flow, partitions, remedies)
             group = await described_group(settings, flow.group)
             lag = sum(it.lag for it in partitions)
             self.findings += group_findings(flow, group, count, lag)
             if sample_size:
-                sample = await sample_of(settings, flow, partitions, sample_size, self._clock)
+                sample = Sample(name, count)
+                await fill_sample(settings, sample, partitions, sample_size)
+                # After it: no record of it can be younger.
+                sample.asked_at_ms = self._clock.now_ms()
                 self.findings += sample_findings(settings, sample)
 
     @contextmanager
@@ -149,6 +152,12 @@ class Examination:
         try:
             with right_errors(self._settings, "Describe"):
                 yield
-        except (ConfigError, StateError) as error:
+        # Brokers have answered before: what is away now is a part of them.
+        except (ConfigError, StateError, UnreachableError) as error:
             what, _, remedy = str(error).partition("; ")
             self.findings.append(Finding(Level.BREAKS, where, what, remedy))
+
+
+def _led(topic: Topic) -> list[int]:
+    """Return the partitions that have a leader: of others nobody tells anything."""
+    return [it.partition for it in topic.replicas if it.leader >= 0]

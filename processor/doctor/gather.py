@@ -9,7 +9,6 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 from aiokafka.protocol.admin import ApiVersionRequest
 
-from processor.clock import Clock
 from processor.doctor.brokers import BROKER_KEYS
 from processor.doctor.facts import BrokerFacts, InputPartition, Replicas, Sample, Topic
 from processor.doctor.topics import CONFIG_KEYS
@@ -57,28 +56,29 @@ async def topics_named(
 
 
 async def input_partitions(
-    settings: Settings, flow: Flow, count: int, changelog_count: int
+    settings: Settings, flow: Flow, numbers: Sequence[int], changelog_numbers: Iterable[int]
 ) -> list[InputPartition]:
-    """Return where each partition of an app's input stands.
+    """Return where partitions of an app's input stand.
 
     Args:
         settings: How to connect.
         flow: Names topics and group.
-        count: Partitions of the input.
-        changelog_count: Those of the changelog; what it lacks counts as empty.
+        numbers: Of the partitions, which have a leader.
+        changelog_numbers: Those of the changelog; none while there is no such topic, which then
+            counts as empty.
 
     Raises:
         ConfigError: We may not read them.
         UnreachableError: No broker answers.
     """
     client = client_settings(settings)
-    inputs = [TopicPartition(flow.input_topic, it) for it in range(count)]
-    changelogs = [TopicPartition(flow.changelog_topic, it) for it in range(changelog_count)]
+    inputs = [TopicPartition(flow.input_topic, it) for it in numbers]
+    changelogs = [TopicPartition(flow.changelog_topic, it) for it in changelog_numbers]
     committed = await offsets_in(settings, flow.group, flow.input_topic)
     async with partition_reader(client, *inputs, *changelogs) as reader:
         starts = await reader.beginning_offsets([*inputs, *changelogs])
         changelog_ends = await reader.end_offsets(changelogs) if changelogs else {}
-    ends = await ends_of(client, flow.input_topic, range(count))
+    ends = await ends_of(client, flow.input_topic, numbers)
     return [
         InputPartition(
             it.partition,
@@ -93,37 +93,32 @@ async def input_partitions(
     ]
 
 
-async def sample_of(
-    settings: Settings, flow: Flow, partitions: Sequence[InputPartition], size: int, clock: Clock
-) -> Sample:
+async def fill_sample(
+    settings: Settings, sample: Sample, partitions: Sequence[InputPartition], size: int
+) -> None:
     """Read the newest committed records of an input, the same number of each partition.
 
     Args:
         settings: How to connect.
-        flow: Names the input.
-        partitions: All of its.
+        sample: Names the input, and takes them.
+        partitions: Those to read.
         size: Records to read, about, in all.
-        clock: Ours, to compare theirs with.
 
     Raises:
         ConfigError: We may not read them.
         UnreachableError: No broker answers.
     """
     client = client_settings(settings)
-    sample = Sample(flow.input_topic, len(partitions))
     share = -(-size // max(len(partitions), 1))
     for it in partitions:
         first = max(it.start, it.ends.stable - share)
         if first >= it.ends.stable:
             continue
-        place = TopicPartition(flow.input_topic, it.number)
+        place = TopicPartition(sample.topic, it.number)
         async with partition_reader(client, place) as reader:
             reader.seek(place, first)
             async for records in read_to_end(reader, place, it.ends.stable):
-                # Before the clock is read: none of them can be younger.
                 sample.add(it.number, records)
-    sample.asked_at_ms = clock.now_ms()
-    return sample
 
 
 async def _broker(admin: AIOKafkaAdminClient, node_id: int) -> BrokerFacts:
