@@ -31,6 +31,9 @@ def run_app(app: PartitionedApp) -> None:
     """
     _run(app)
     if app.fatal is not None:
+        if app.settings.log_format == "json":
+            # The verb's own last words are text for a person: a collector takes events.
+            log.error("ended by a fault", extra={"error": str(app.fatal)})
         raise app.fatal
 
 

@@ -1,12 +1,17 @@
 """What signals do to a worker; in a process of its own, since some of them end it."""
 
+import json
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[3]
 
 SLOW_TO_STOP = """
     import asyncio, logging, faust
@@ -81,3 +86,28 @@ def test_worker_tells_where_it_stands_and_no_values():
         said += process.communicate()[1]
     assert "wait_for_ever" in said
     assert "hush-hush" not in said
+
+
+def test_last_event_of_a_log_for_collectors_says_what_a_worker_ended_for():
+    done = subprocess.run(
+        [sys.executable, "-m", "processor", "worker"],
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(ROOT),
+            "KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1",
+            "PROCESSOR_APP_ID": "a",
+            "PROCESSOR_HTTP_PORT": "0",
+            "PROCESSOR_LOG_FORMAT": "json",
+            "PROCESSOR_TOKEN_COUNTER": "chars_over_four",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 69, done.stderr
+    *events, last = done.stderr.splitlines()
+    assert last.startswith("processor: no answer from 127.0.0.1:1")
+    ended = json.loads(events[-1])
+    assert (ended["level"], ended["message"]) == ("error", "ended by a fault")
+    assert last == f"processor: {ended['error']}"
