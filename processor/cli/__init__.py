@@ -32,8 +32,10 @@ VERBS: Final[Mapping[str, str]] = {
     "dead-letters": "processor.cli.dead_letters:dead_letters",
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",
+    "doctor": "processor.cli.doctor:doctor",
     "config": "processor.cli.config:config",
     "health": "processor.cli.health:health",
+    "completion": "processor.cli.completion:completion",
 }
 
 # The first that an error is an instance of gives the code; 69, 70 and 78 are sysexits.h's

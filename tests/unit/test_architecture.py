@@ -27,6 +27,7 @@ ARROWS = {
     "settings_loading": {"core", "settings"},
     "proof": {"core", "headers", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
+    "doctor": {"core", "clock", "settings", "protocol", "kafka"},
     "agents": {"core", "protocol"},
     "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
 }
