@@ -209,6 +209,8 @@ class WireRecord(msgspec.Struct, frozen=True):
     text: str | None = None
     encoded: str | None = msgspec.field(name="base64", default=None)
     omitted: str | None = None
+    size_bytes: int | None = msgspec.field(name="bytes", default=None)
+    sha256: str | None = None
     headers: dict[str, str | WireBytes | None] = {}
 
     @property

@@ -27,6 +27,7 @@ ARROWS = {
     "settings_loading": {"core", "settings"},
     "proof": {"core", "headers", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
+    "client": {"core", "wire", "formats", "settings", "settings_loading", "kafka"},
     "agents": {"core", "protocol"},
     "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
 }
