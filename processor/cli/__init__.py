@@ -31,6 +31,7 @@ VERBS: Final[Mapping[str, str]] = {
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",
     "config": "processor.cli.config:config",
+    "schema": "processor.cli.schema:schema",
     "health": "processor.cli.health:health",
 }
 

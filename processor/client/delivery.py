@@ -42,9 +42,7 @@ async def ending(settings: Settings) -> AsyncIterator[Delivery]:
         ConfigError: There is no such topic, or we may not read it.
         UnreachableError: No broker answers.
     """
-    places = await _partitions(settings)
-    with broker_errors(settings):
-        yield Delivery(_to_ends(settings, places), _nothing)
+    yield Delivery(_to_ends(settings, await _partitions(settings)), _nothing)
 
 
 async def _to_ends(
@@ -67,14 +65,14 @@ async def following(settings: Settings) -> AsyncIterator[Delivery]:
         isolation_level="read_committed",
         auto_offset_reset="none",
     )
-    with broker_errors(settings):
-        try:
+    try:
+        with broker_errors(settings):
             await consumer.start()
             consumer.assign(places)
             await consumer.seek_to_beginning()
-            yield Delivery(each(consumer), _nothing)
-        finally:
-            await consumer.stop()
+        yield Delivery(each(consumer, settings), _nothing)
+    finally:
+        await consumer.stop()
 
 
 @asynccontextmanager
@@ -95,13 +93,13 @@ async def shared(
     await _partitions(settings)  # to subscribe to a topic may create it
     arguments = consumer_settings(settings, group) | {"max_poll_interval_ms": _LONGEST_BODY_MS}
     consumer = AIOKafkaConsumer(**arguments)
-    with broker_errors(settings):
-        try:
+    try:
+        with broker_errors(settings):
             await consumer.start()
-            consumer.subscribe([settings.chunks_topic], listener=_Forgetting(forget))
-            yield Delivery(each(consumer), partial(commit, consumer))
-        finally:
-            await consumer.stop()
+        consumer.subscribe([settings.chunks_topic], listener=_Forgetting(forget))
+        yield Delivery(each(consumer, settings), partial(commit, consumer))
+    finally:
+        await consumer.stop()
 
 
 class _Forgetting(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka is untyped
@@ -117,7 +115,7 @@ class _Forgetting(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
         pass
 
 
-async def each(consumer: AIOKafkaConsumer) -> AsyncGenerator[Delivered]:
+async def each(consumer: AIOKafkaConsumer, settings: Settings) -> AsyncGenerator[Delivered]:
     """Yield each message, a new group's from the oldest on.
 
     Raises:
@@ -125,8 +123,10 @@ async def each(consumer: AIOKafkaConsumer) -> AsyncGenerator[Delivered]:
     """
     while True:
         try:
-            # One at a time: what is fetched ahead would be committed as if it were done.
-            message: Delivered = await consumer.getone()
+            # One at a time: what is fetched ahead would be committed as if it were done. And not
+            # around the yield, which may go on in another task, of another context.
+            with broker_errors(settings):
+                message: Delivered = await consumer.getone()
         except NoOffsetForPartitionError as error:
             (new,) = error.args
             if new in consumer.assignment():

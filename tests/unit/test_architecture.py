@@ -15,6 +15,7 @@ ARROWS = {
     "headers": {"core"},
     "nesting": set(),
     "wire": {"core", "headers", "nesting"},
+    "schema": {"core", "wire"},
     "metrics": set(),
     "clock": set(),
     "counters": {"core"},

@@ -67,7 +67,7 @@ class Reader:
     async def shared(self):
         consumer = GroupConsumer(self.group)
         try:
-            yield Delivery(each(consumer), lambda: commit(consumer))
+            yield Delivery(each(consumer, Settings()), lambda: commit(consumer))
         finally:
             self.group.stopped += 1
 
@@ -125,7 +125,7 @@ def test_a_new_group_begins_at_the_oldest_chunk():
     consumer = GroupConsumer(Group(messages_of(LINES)), [NoOffsetForPartitionError(PLACE)])
 
     async def run():
-        async with aclosing(each(consumer)) as messages:
+        async with aclosing(each(consumer, Settings())) as messages:
             return await anext(messages)
 
     assert asyncio.run(run()).offset == 0
