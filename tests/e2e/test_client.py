@@ -45,12 +45,12 @@ def read(settings, count, **how):
 def test_committed_chunks_are_read_to_the_byte(settings):
     write(settings, LINES[:3])
     write(settings, LINES[3:], commit=False)
-    other = chunk_lines(b'{"a": 1}', b"\xff", session="z")
+    other = chunk_lines(b'{"a":1}', b"\xff", session="z")
     write(settings, other, session="z", partition=1)
     found = read_all(settings)
     assert [(it.session, it.t) for it in found] == [("s", 1), ("s", 2), ("s", 3), ("z", 1)]
     assert [it.line for it in found] == [*LINES[:3], *other]
-    assert [it.value for it in found[-1].records] == [b'{"a": 1}', b"\xff"]
+    assert [it.value for it in found[-1].records] == [b'{"a":1}', b"\xff"]
     assert [it.session for it in read_all(settings, session="z")] == ["z"]
 
 
