@@ -2,6 +2,8 @@ import os
 import sys
 import time
 
+import pytest
+
 from examples.memory_agent import Store
 from tests.builders import chunk_lines
 from tests.e2e.test_client import write
@@ -16,6 +18,7 @@ def asked(folder):
     return path.read_text().split() if path.exists() else []
 
 
+@pytest.mark.needs("eviction")  # of the agents that were killed
 def test_a_memory_agent_killed_at_work_goes_on_at_its_last_t(settings, tmp_path):
     """Each chunk is asked about once, but for the ones in hand at the kills."""
     write(settings, chunk_lines(*TEXTS, max_tokens=1))
