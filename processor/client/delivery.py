@@ -97,7 +97,7 @@ async def shared(
         with broker_errors(settings):
             await consumer.start()
         consumer.subscribe([settings.chunks_topic], listener=_Forgetting(forget))
-        yield Delivery(each(consumer, settings), partial(commit, consumer))
+        yield Delivery(each(consumer, settings), partial(commit, consumer, settings))
     finally:
         await consumer.stop()
 
@@ -141,10 +141,11 @@ async def each(consumer: AIOKafkaConsumer, settings: Settings) -> AsyncGenerator
             yield message
 
 
-async def commit(consumer: AIOKafkaConsumer) -> None:
+async def commit(consumer: AIOKafkaConsumer, settings: Settings) -> None:
     """Move the group's position behind all messages that came; unless it gave them to another."""
     try:
-        await consumer.commit()
+        with broker_errors(settings):
+            await consumer.commit()
     except (CommitFailedError, IllegalStateError) as error:
         # The partition is another's: it comes to that one from the position before.
         _log.warning("the group moved on meanwhile; a chunk comes again: %s", error)

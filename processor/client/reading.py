@@ -23,8 +23,8 @@ def read_chunks(
 
     Without a group, from the oldest chunk on, and all partitions. With one, the members of the
     group share the partitions, and go on where the group stands. Its position moves when the next
-    chunk is asked for: after a kill only the chunk that was in hand comes again, after a rebalance
-    the one in hand as well. An error, or a ``break``, in the loop's body leaves its chunk undone.
+    chunk is asked for: after a kill, or where a rebalance takes its partition away, the chunk in
+    hand comes again, no other. An error, or ``break``, in the loop's body leaves its chunk undone.
 
     To have the effect of each chunk once, keep its ``position`` together with what you made of it,
     in one write, and give it back by ``after``: chunks up to it are left out.

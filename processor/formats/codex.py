@@ -36,9 +36,9 @@ def said(line: JsonLine) -> Said | None:
     item = line.member("payload")
     if line.text("type") != "response_item" or not isinstance(item, dict):
         return None
-    kind = item.get("type")
-    if kind == "message":
-        return Said(str(item.get("role")), text_of(item.get("content")))
+    kind, role = str(item.get("type")), item.get("role")
+    if kind == "message" and isinstance(role, str):
+        return Said(role, text_of(item.get("content")))
     if kind in _CALLS:
         return Said("assistant", call_of(item.get("name"), item.get(_CALLS[kind])))
     if kind in _ANSWERS:

@@ -25,7 +25,9 @@ def said(line: JsonLine) -> Said | None:
     message = line.member("message")
     if line.text("type") != "message" or not isinstance(message, dict):
         return None
-    role = str(message.get("role"))
+    role = message.get("role")
+    if not isinstance(role, str):
+        return None
     if role == "bashExecution":  # a command that the user ran
         command, output = (text_of(message.get(key)) for key in ("command", "output"))
         return Said("user", f"{command}\n{output}")

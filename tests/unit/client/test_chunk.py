@@ -100,6 +100,21 @@ def test_what_is_no_chunk_is_an_error_that_says_where(line, what):
         chunk_of(message(line, 7))
 
 
+WORDS = ("message", "response_item", "user", "tool_result", "tool_use", "function", "text")
+KEYS = ("type", "role", "content", "message", "payload", "output", "parts", "tool_calls", "text")
+ANYTHING = st.recursive(
+    st.none() | st.integers() | st.sampled_from(WORDS) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner),
+    max_leaves=12,
+)
+
+
+@given(st.binary() | ANYTHING.map(lambda it: json.dumps(it).encode()))
+def test_whatever_a_record_holds_it_says_something_or_nothing(value):
+    message = Record(value, 1, 1, 0, 0, {}).message()
+    assert message is None or (message.role and message.content.strip())
+
+
 def test_messages_of_claude_code():
     assert messages_in("claude") == [("user", "prune the pear trees")]
 
@@ -230,7 +245,10 @@ def test_a_message_is_found_in_the_shape_of_each_tool(value, role, content):
         {"role": "user", "content": [{"type": "image", "data": "x"}, 3]},
         {"type": "user", "message": "a"},
         {"type": "message", "message": None},
+        {"type": "message", "message": {"content": "a"}},
         {"type": "response_item", "payload": {"type": "reasoning", "summary": "a"}},
+        {"type": "response_item", "payload": {"type": "message", "content": "a"}},
+        {"type": "response_item", "payload": {"type": ["message"]}},
         {"type": "event_msg", "payload": {"type": "user_message", "message": "a"}},
         {"type": "progress", "data": {}},
     ],

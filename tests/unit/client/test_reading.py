@@ -67,7 +67,7 @@ class Reader:
     async def shared(self):
         consumer = GroupConsumer(self.group)
         try:
-            yield Delivery(each(consumer, Settings()), lambda: commit(consumer))
+            yield Delivery(each(consumer, Settings()), lambda: commit(consumer, Settings()))
         finally:
             self.group.stopped += 1
 
@@ -137,7 +137,7 @@ def test_a_position_that_the_group_no_longer_takes_is_told_and_no_error(caplog):
         async def commit(self):
             raise CommitFailedError
 
-    asyncio.run(commit(Moved(Group())))
+    asyncio.run(commit(Moved(Group()), Settings()))
     assert "comes again" in caplog.text
 
 
