@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint types unit simulate e2e chaos test bench audit licences image up down
+.PHONY: help setup demo docs fmt lint types unit simulate e2e chaos test bench audit licences image up down
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,10 @@ test: setup ## Run everything
 
 bench: setup ## Measure throughput; ARGS="--help" for the options
 	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+docs: setup ## Make the documentation's site in build/site; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . build/site
+	@echo "open build/site/index.html"
 
 # Strict: where the index has no advisories it would else have nothing to say, and pass.
 audit: setup ## Look for known faults of what is locked; needs PyPI's advisories

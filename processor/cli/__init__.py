@@ -34,6 +34,7 @@ VERBS: Final[Mapping[str, str]] = {
     "state": "processor.cli.state:state",
     "doctor": "processor.cli.doctor:doctor",
     "config": "processor.cli.config:config",
+    "schema": "processor.cli.schema:schema",
     "health": "processor.cli.health:health",
     "completion": "processor.cli.completion:completion",
 }
