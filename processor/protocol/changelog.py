@@ -5,7 +5,7 @@ partition's entry has the empty key, which no session can have, and is part of e
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -29,20 +29,25 @@ _Entry = TypeVar("_Entry")
 _FIRST_RULE_MEMBERS: Final = 7
 
 
+#: What a dormant session's packed state holds.
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+
+
 class _OpenRecord(msgspec.Struct, array_like=True, frozen=True):
-    offset: int
+    offset: _Number
     timestamp_ms: int | None
-    token_count: int
-    size_bytes: int
-    carried: int
+    token_count: _Number
+    size_bytes: _Number
+    carried: Annotated[int, msgspec.Meta(ge=0, lt=len(_CARRIED))]
     value: bytes
     headers: Headers = ()
 
 
 class _Session(msgspec.Struct, array_like=True, frozen=True):
-    t: int
-    digest: bytes
-    next_offset: int
+    t: _Number
+    digest: _Digest
+    next_offset: _Number
     ended: bool
     records: list[_OpenRecord] = []
     opened_at_ms: int = 0
@@ -150,8 +155,13 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
     """
     for key, value in entries.items():
         if key != PARTITION_KEY:
-            entry = _decode(value, _Session, f"{where}, session {key!r}", REBUILD)
-            yield _state(key.decode(), entry)
+            entry_of = f"{where}, session {key!r}"
+            entry = _decode(value, _Session, entry_of, REBUILD)
+            try:
+                session = key.decode()
+            except UnicodeDecodeError as error:
+                raise _damaged(entry_of, error, REBUILD) from error
+            yield _state(session, entry)
 
 
 def _state(session: str, entry: _Session) -> SessionState:
@@ -193,6 +203,9 @@ def _decode(value: bytes, kind: type[_Entry], where: str, remedy: str) -> _Entry
         raise ChangelogError(message)
     try:
         return msgspec.msgpack.decode(value[1:], type=kind)
-    except msgspec.DecodeError as error:
-        message = f"{where}: {error}; the changelog is damaged: {remedy}"
-        raise ChangelogError(message) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _damaged(where, error, remedy) from error
+
+
+def _damaged(where: str, error: Exception, remedy: str) -> ChangelogError:
+    return ChangelogError(f"{where}: {error}; the changelog is damaged: {remedy}")

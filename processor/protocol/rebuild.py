@@ -27,6 +27,7 @@ from typing import Final
 from processor.core.errors import ConfigError, RecordError, StateError
 from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater
+from processor.headers import number_in
 from processor.protocol.changelog import (
     PARTITION_KEY,
     Counts,
@@ -163,10 +164,10 @@ class Rebuild:
         """Take the next message of the dead-letter topic; others than this partition's are not."""
         headers = dict(letter.headers)
         origin = (headers.get(_ORIGIN + "topic"), headers.get(_ORIGIN + "partition"))
-        offset = headers.get(_ORIGIN + "offset", b"")
-        if origin == (self._topic.encode(), b"%d" % self._partition) and offset.isdigit():
+        offset = number_in(headers.get(_ORIGIN + "offset"))
+        if origin == (self._topic.encode(), b"%d" % self._partition) and offset is not None:
             self._counts.dead_letters += 1
-            self._processed = max(self._processed, int(offset) + 1)
+            self._processed = max(self._processed, offset + 1)
 
     @property
     def seen(self) -> int:
