@@ -68,6 +68,7 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_chunk_records=settings.max_chunk_records,
         carry_headers=listed(settings.carry_headers),
         deduplicate_records=settings.deduplicate_records,
+        forget_ended_after_s=settings.forget_ended_after_s,
     )
     return ChunkerConfig(
         topic=settings.records_topic,

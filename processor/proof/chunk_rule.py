@@ -50,6 +50,7 @@ def rule_of(chunk: WireChunk, scope: Scope) -> Rule:
         max_chunk_records=wire.max_chunk_records,
         deduplicate_records=wire.deduplicate_records,
         carry_headers=wire.carry_headers,
+        forget_ended_after_s=wire.forget_ended_after_s,
     )
     encoder = ChunkEncoder(policy, chunk.token_counter, scope.topics.records, scope.partition)
     return Rule(policy, counter_named(chunk.token_counter), encoder)

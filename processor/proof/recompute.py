@@ -250,16 +250,18 @@ def _is_left_out(logged: Logged, seen: Seen) -> bool:
 def _state_after(session: _Session, seen: Seen) -> SessionState:
     """Return the state that a chunk leaves if it is taken as it stands."""
     chunk = seen.chunk
-    next_offset = max(session.state.next_offset, seen.last_offset + 1)
+    next_offset, ended_at_ms = max(session.state.next_offset, seen.last_offset + 1), 0
     if chunk.final:
         behind = next(
             (it for it in session.queue if it.offset >= next_offset and not _is_left_out(it, seen)),
             None,
         )
         if behind is not None and behind.value is None:
-            next_offset = behind.offset + 1
+            next_offset, ended_at_ms = behind.offset + 1, behind.log_time_ms
     digest = bytes.fromhex(chunk.digest)
-    return SessionState(chunk.session, chunk.t, digest, next_offset, chunk.final)
+    return SessionState(
+        chunk.session, chunk.t, digest, next_offset, chunk.final, last_at_ms=ended_at_ms
+    )
 
 
 def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:

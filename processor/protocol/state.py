@@ -140,6 +140,8 @@ class PartitionState:
                 self._stage_chunk(chunk)
         if not self.is_replaying:
             self._bound_replay()
+            for session in self.sessions.drop_forgotten():
+                self._stage.remove_session(session)
 
     def take(self, now_ms: int) -> tuple[Transaction, Stage] | None:
         """Cut off what is staged, with the partition's entry as of now.
@@ -261,11 +263,21 @@ class PartitionState:
             self.sessions.pass_by(at_ms)
             self._set_aside(record, error)
             return
+        if self._is_of_a_forgotten(session, record.offset):
+            self.sessions.pass_by(at_ms)
+            return
         if record.offset >= self.seen:
             self.counts.ends += 1
             self._stage.tally["processor_session_ends_total", ()] += 1
         for chunk in self.sessions.end(session, record.offset, at_ms):
             self._stage_chunk(chunk)
+
+    def _is_of_a_forgotten(self, session: str, offset: int) -> bool:
+        """Tell whether a replay passes an end that was ignored, of a session that is gone since.
+
+        Any other end of a session that was unknown has made it known, by its final chunk.
+        """
+        return offset < self.seen and self.sessions.state(session) is None
 
     def _set_aside(self, record: LogRecord, error: RecordError) -> None:
         # A replay passes dead letters again, but they are out already.
