@@ -23,6 +23,7 @@ class SessionProof:
     """
 
     __slots__ = (
+        "_awaited_end_count",
         "_chain",
         "_ended_at_ms",
         "_final_at_ms",
@@ -33,7 +34,6 @@ class SessionProof:
         "_queue",
         "_scope",
         "_skipped",
-        "is_awaiting_end",
         "is_ended",
         "name",
         "open_count",
@@ -55,8 +55,9 @@ class SessionProof:
         self._first_open = _NONE
         self._open_tokens = 0
         self.open_count = 0
-        #: The last chunk tells of an end that the log has not come to.
-        self.is_awaiting_end = False
+        #: Ends that chunks tell of and the log has not come to: of sessions that are forgotten at
+        #: once there may be several.
+        self._awaited_end_count = 0
         #: The last message of the log was an end.
         self.is_ended = False
 
@@ -73,7 +74,7 @@ class SessionProof:
             self.is_ended = False
         if not self.is_ended:
             self._ended_at_ms = logged.log_time_ms
-        if self.is_awaiting_end:
+        if self._awaited_end_count:
             self._final_at_ms = logged.log_time_ms
         if self._is_first_end():
             self._queue.append(logged)
@@ -134,11 +135,11 @@ class SessionProof:
 
     def finish(self) -> None:
         """Judge an end that a final chunk told of and the log, now read, has not."""
-        if self.is_awaiting_end:
+        if self._awaited_end_count:
             self._blame_untrue_end(self._last)
 
     def _go_on(self, offset: int) -> None:
-        if self.is_awaiting_end:
+        if self._awaited_end_count:
             self._blame_untrue_end(offset)
         self.is_ended = False
 
@@ -282,7 +283,7 @@ class SessionProof:
         at, following = next(rows, (0, None))
         self._final_at_ms = None
         if following is None:
-            self.is_awaiting_end = True
+            self._awaited_end_count += 1
         elif following.value is None:
             self._final_at_ms = following.log_time_ms
             del self._queue[at]
@@ -293,11 +294,13 @@ class SessionProof:
     def _is_first_end(self) -> bool:
         """Tell whether an end of the log asks for a final chunk that has not come yet."""
         was_ended, self.is_ended = self.is_ended, True
-        was_awaited, self.is_awaiting_end = self.is_awaiting_end, False
-        return not was_awaited and not was_ended
+        if self._awaited_end_count:
+            self._awaited_end_count -= 1
+            return False
+        return not was_ended
 
     def _blame_untrue_end(self, offset: int) -> None:
-        self.is_awaiting_end = False
+        self._awaited_end_count = 0
         if self._is_end_gone():
             return
         what = "no end of session in the log where the final chunk with this t tells of one"
