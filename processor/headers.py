@@ -8,6 +8,9 @@ import msgspec
 
 from processor.core.records import Headers
 
+#: Headers of W3C's trace context; a chunk's message has them where tracing is on.
+TRACEPARENT: Final = "traceparent"
+TRACE_CONTEXT: Final = (TRACEPARENT, "tracestate")
 #: Digits of a number that a header may say; int() refuses 4,301, and Kafka's offsets have 19.
 _MAX_DIGITS: Final = 18
 _text: Final = msgspec.json.Encoder().encode

@@ -148,6 +148,8 @@ class Settings(BaseSettings):
     """Port of health, metrics and status page; 0: none. Unless set, the next free one if taken."""
     accept_policy_change: bool = False
     """Start although the stored state was made under another chunk policy."""
+    tracing: bool = False
+    """Make a span of each chunk, sent where the standard OTEL_* variables say."""
     create_topics: bool = True
     """Create missing topics when a worker starts."""
     log_format: Annotated[Literal["console", "json"], LowerCase] = Field(

@@ -1,5 +1,6 @@
 """What all partitions of a worker have in common: the job of chunking."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from processor.protocol.job import Opened, Remedies
 from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.start_checks import SESSION_REMEDIES
 from processor.protocol.state import PartitionState
+from processor.protocol.tracing import PartitionTracing
 from processor.wire import WirePolicy
 
 
@@ -29,6 +31,7 @@ class ChunkerConfig:
         start_at_end: A first start begins at the log's end, not its start.
         accept_policy_change: Go on with another policy than the last owner's.
         dead_letter_limit: How many dead letters stop the worker.
+        tracing: Traces an opening of a partition, by its number; ``None`` where tracing is off.
     """
 
     topic: str
@@ -39,6 +42,7 @@ class ChunkerConfig:
     start_at_end: bool = False
     accept_policy_change: bool = False
     dead_letter_limit: DeadLetterLimit = NO_LIMIT
+    tracing: Callable[[int], PartitionTracing] | None = None
 
     @property
     def rule(self) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class PartitionState:
         self._meter = entry.meter
         self._stage = Stage()
         self._pace = Pace(entry.seen)
+        self._tracing = config.tracing(partition) if config.tracing else None
         self._mismatches = Mismatches(config.topic, partition)
         self.sessions = sessions
         self.is_behind = True
@@ -129,6 +130,8 @@ class PartitionState:
                 Or too many of its records have no session; nothing of it is taken in.
         """
         check_follows(batch, self.position, self._config.topic)
+        if self._tracing is not None:
+            self._tracing.take(batch.records)
         self._feed_records(batch)
         self.position = batch.next_offset
         self.seen = max(self.seen, self.position)
@@ -289,7 +292,8 @@ class PartitionState:
 
     def _stage_chunk(self, chunk: Chunk) -> None:
         self.counts.chunked += len(chunk.records)
-        self._stage.add_chunk(chunk, self._encoder, self._omitted)
+        span = self._tracing.begin(chunk) if self._tracing is not None else None
+        self._stage.add_chunk(chunk, self._encoder, self._omitted, span)
 
     def _bound_replay(self) -> None:
         """Checkpoint the oldest open sessions until a replay is short enough again."""

@@ -52,6 +52,7 @@ from processor.protocol.streams import Streams
 from processor.settings_loading import load_settings
 from processor.sources.finding import Found, Identity, Stamp
 from processor.sources.followed_file import FollowedFile
+from processor.tracing import span_context
 from processor.wire import ChunkEncoder, decode_chunk, read_naming
 from tests.builders import chunk_all
 from tests.unit.formats.samples import DATA, lines_of
@@ -323,6 +324,9 @@ PARSERS = {
     "depth": Parser(is_shallow, VALUES),
     "key": Parser(session_of, [b"s1", "\u00fc".encode(), b""], RecordError),
     "batch": Parser(records_of, BATCHES, KafkaError),
+    "traceparent": Parser(
+        span_context, [b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]
+    ),
     "chunk": Parser(decode_chunk, CHUNKS, StateError, ("processor.wire",)),
     "proof's chunk": Parser(seen, CHUNKS, StateError, ("processor.proof.seen",)),
     "session entry": Parser(
