@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs fmt lint types unit simulate e2e chaos test bench audit licences image up down
+.PHONY: help setup demo docs fmt lint types unit fuzz simulate e2e chaos test bench audit licences image up down
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ types: setup ## Check types
 
 unit: setup ## Run the tests that need no broker, in seconds
 	$(BIN)/pytest $(wildcard tests/unit tests/property tests/simulation tests/chaos)
+
+fuzz: setup ## Throw many damaged inputs at everything that reads bytes from outside; minutes
+	$(BIN)/pytest --hypothesis-profile=fuzz $(wildcard tests/property/test_fuzz_*.py)
 
 simulate: setup ## Play more histories of the partition protocol; HISTORIES=10000 SEED=0
 	$(BIN)/python -m tests.simulation $(or $(HISTORIES),10000) $(or $(SEED),0)
