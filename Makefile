@@ -2,12 +2,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PLOTS := $(VENV)/.plots
+PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint types unit simulate e2e chaos test bench up down
+.PHONY: help setup demo fmt lint types unit simulate e2e chaos test bench bench-short bench-peers up down
 
 help: ## Show these targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) ## Make .venv with all that is locked, and the project itself
 
@@ -55,8 +57,20 @@ test: setup ## Run everything
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory e2e
 
-bench: setup ## Measure throughput; ARGS="--help" for the options
+bench: $(PLOTS) ## Measure beside the installed peers, about 20 minutes; ARGS="--help" for the options
 	$(BIN)/python benchmarks/bench.py $(ARGS)
+
+bench-short: setup ## Measure for two minutes, and fail if it fell behind the committed figures
+	$(BIN)/python benchmarks/bench.py --short
+
+# In an environment of their own: what the peers depend on need not fit.
+bench-peers: ## Install the peers that are Python packages; Kafka Streams needs a JDK and Maven
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet -r benchmarks/peers/requirements.txt
+
+$(PLOTS): $(INSTALLED) deploy/bench.lock
+	@$(BIN)/pip install --quiet --require-hashes -r deploy/bench.lock
+	@touch $@
 
 up: ## Start Kafka and a worker in Docker
 	docker compose up --build --detach worker

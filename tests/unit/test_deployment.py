@@ -10,7 +10,7 @@ import yaml
 from processor.demo.kafka_jvm import KAFKA_FILES, KAFKA_VERSION
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.lock", "runtime.lock")
+LOCKS = ("bench.lock", "requirements.lock", "runtime.lock")
 
 
 @pytest.fixture(scope="module")

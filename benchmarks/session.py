@@ -1,0 +1,106 @@
+"""Measures contenders in turns on one broker, so that all see the same state of the machine."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from statistics import median
+
+from aiokafka.admin import AIOKafkaAdminClient
+
+from benchmarks.contender import Contender, Host, Run, Source
+from benchmarks.contenders import PATIENCE_S
+from benchmarks.figures import Row
+from benchmarks.judging import expected_of
+from benchmarks.latency import LOADS, Latency, Pace, at_share, measure_latency
+from benchmarks.load import load
+from benchmarks.measure import measure
+from processor.demo.kafka_jvm import start_jvm
+from tests.e2e.log_reading import read_log
+
+
+class Session:
+    """A broker, and what is loaded there.
+
+    Attributes:
+        say: Takes a line that shows how far it is.
+    """
+
+    def __init__(self, host: Host, folder: Path, say: Callable[[str], None]) -> None:
+        self._host, self._folder = host, folder
+        self._tag = f"bench-{uuid.uuid4().hex[:6]}"  # a given broker may hold an earlier one's
+        self._sources: dict[int, Source] = {}
+        self.say = say
+
+    async def throughput(
+        self, contenders: Mapping[str, Contender], runs: int, records: int
+    ) -> list[Row]:
+        """Run all contenders ``runs`` times, and judge each time what they wrote.
+
+        Raises:
+            ContenderError: One failed, or its output is wrong.
+        """
+        rows = []
+        for number in range(1, runs + 1):
+            for name, contender in contenders.items():
+                source = await self._source(round(records * contender.scale))
+                run = Run(self._host, source, f"{self._tag}-{name}-{number:02}", self._folder)
+                found = await measure(contender, run)
+                self.say(
+                    f"{name}, {number} of {runs}: {found.records_per_cpu_s / 1e3:.1f} k/CPU-s, "
+                    f"{found.records_per_s / 1e3:.1f} k/s; {await contender.judge(run)}"
+                )
+                rows.append(Row(number, name, found))
+        return rows
+
+    async def latencies(
+        self, contenders: Mapping[str, Contender], rows: Iterable[Row], seconds: float
+    ) -> list[Latency]:
+        """Measure latency at shares of what each contender did a second in ``rows``.
+
+        Raises:
+            ContenderError: One failed, did not keep up at all, or its output is wrong.
+        """
+        found = []
+        for name, contender in contenders.items():
+            most = median(row.figures.records_per_s for row in rows if row.name == name)
+            for share in LOADS:
+                app = f"{self._tag}-{name}-at{share:.0%}".replace("%", "")
+                pace = Pace(most * share, seconds)
+                sent, took_ms = await measure_latency(
+                    contender, self._host, self._folder, app, pace
+                )
+                ordered = sorted(took_ms)
+                p50_ms, p99_ms = at_share(ordered, 0.5), at_share(ordered, 0.99)
+                self.say(f"{name} at {sent:,.0f} records/s: p50 {p50_ms:.0f}, p99 {p99_ms:.0f} ms")
+                found.append(Latency(name, share, sent, len(ordered), p50_ms, p99_ms, ordered[-1]))
+        return found
+
+    async def _source(self, count: int) -> Source:
+        if count not in self._sources:
+            topic = f"{self._tag}-{count}-records"
+            value_bytes = await load(self._host.bootstrap, topic, count)
+            log = await read_log(self._host.bootstrap, topic, settled=True, patience_s=PATIENCE_S)
+            self._sources[count] = Source(topic, count, value_bytes, expected_of(log))
+            self.say(f"loaded {count:,} lines, {value_bytes / count:.0f} bytes mean")
+        return self._sources[count]
+
+
+@asynccontextmanager
+async def host(folder: Path) -> AsyncIterator[Host]:
+    """Give the broker that the environment names, or one started here."""
+    named = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
+    broker = None if named else start_jvm(folder / "kafka")
+    bootstrap = named or broker.bootstrap
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    try:
+        await admin.start()
+        if broker is None:
+            yield Host(bootstrap, admin)
+        else:
+            yield Host(bootstrap, admin, broker.pid, broker.data_dir)
+    finally:
+        await admin.close()
+        if broker is not None:
+            broker.stop()
