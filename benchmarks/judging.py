@@ -18,8 +18,8 @@ class Expected:
     """What must come out of a log: of each session the chunks that are closed, in order."""
 
     digests: Mapping[bytes, list[bytes]]
-    closed_at_ms: Mapping[bytes, list[int]]
-    """When the record that closed each came, which is the first one of the next chunk."""
+    closed_by: Mapping[bytes, list[int]]
+    """The offset of the record that closed each, which is the first one of the next chunk."""
 
     sums: Mapping[int, str]
     """A digest of each partition's lines, each with a line break."""
@@ -44,7 +44,7 @@ def expected_of(records: Iterable[Message]) -> Expected:
         records: All messages of the topic, those of one partition in offset order.
     """
     digests: dict[bytes, list[bytes]] = defaultdict(list)
-    closed_at_ms: dict[bytes, list[int]] = defaultdict(list)
+    closed_by: dict[bytes, list[int]] = defaultdict(list)
     held: dict[bytes, _Open] = defaultdict(_Open)
     for record in records:
         session, line = record.key or b"", record.value or b""
@@ -52,11 +52,11 @@ def expected_of(records: Iterable[Message]) -> Expected:
         chunk = held[session]
         if chunk.lines and chunk.tokens + tokens > MAX_TOKENS:
             digests[session].append(_digest(chunk_of(session, chunk.t, chunk.lines)))
-            closed_at_ms[session].append(record.timestamp_ms)
+            closed_by[session].append(record.offset)
             chunk = held[session] = _Open(chunk.t + 1)
         chunk.tokens += tokens
         chunk.lines.append(line)
-    return Expected(digests, closed_at_ms, sums_of(records))
+    return Expected(digests, closed_by, sums_of(records))
 
 
 def sums_of(messages: Iterable[Message]) -> dict[int, str]:

@@ -12,9 +12,9 @@ import math
 import time
 from asyncio.subprocess import Process
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,16 +23,14 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from benchmarks.contender import Contender, ContenderError, Host, Run, Source
 from benchmarks.judging import Expected, expected_of
 from benchmarks.load import Line, batching, create_topic, made_lines, send_all
-from benchmarks.measure import check_alive, complaint, running
-from tests.e2e.log_reading import partitions_of, read_log
+from benchmarks.measure import changelog_ratio, check_alive, complaint, running
+from tests.e2e.log_reading import Message, partitions_of
 
 LOADS: Final = (0.1, 0.5, 0.9)
 SETTLE_S: Final = 2.0
 _BURST: Final = 30_000
 _TICK_S: Final = 0.005
-_QUIET_S: Final = 2.0
 _LIMIT_S: Final = 120.0
-_PATIENCE_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,8 @@ class Latency:
     p50_ms: float
     p99_ms: float
     most_ms: float
+    changelog_ratio: float | None
+    """As in ``Figures``, but of records that come at a pace."""
 
 
 class Pace(NamedTuple):
@@ -73,19 +73,23 @@ def at_share(ordered: Sequence[float], share: float) -> float:
 
 
 def took_ms(
-    expected: Expected, seen_at_ms: Mapping[bytes, Sequence[float]], window: tuple[float, float]
+    expected: Expected,
+    seen_at_ms: Mapping[bytes, Sequence[float]],
+    first: int,
+    due_at_ms: Callable[[int], float],
 ) -> Iterator[float]:
-    """Return how long each chunk took that a record created within ``window`` closed.
+    """Return how long each chunk took from the record that closed it, in milliseconds.
 
     Args:
-        expected: Of the whole log.
+        expected: All chunks.
         seen_at_ms: When each session's chunks were seen, in order, all of them.
-        window: Unix milliseconds, the end excluded.
+        first: The offset from which on a record counts.
+        due_at_ms: Tells when the record at an offset was due.
     """
-    for session, closed_at_ms in expected.closed_at_ms.items():
-        for closed, seen in zip(closed_at_ms, seen_at_ms.get(session, ()), strict=True):
-            if window[0] <= closed < window[1]:
-                yield seen - closed
+    for session, offsets in expected.closed_by.items():
+        for offset, seen in zip(offsets, seen_at_ms.get(session, ()), strict=True):
+            if offset >= first:
+                yield seen - due_at_ms(offset)
 
 
 class Watch:
@@ -93,8 +97,8 @@ class Watch:
 
     def __init__(self, consumer: AIOKafkaConsumer) -> None:
         self._consumer = consumer
+        self._count = 0
         self.seen_at_ms: dict[bytes, list[float]] = defaultdict(list)
-        self._latest_ms = 0.0
 
     async def note_forever(self) -> None:
         """Read chunks as they come."""
@@ -102,28 +106,29 @@ class Watch:
             fetched = await self._consumer.getmany(timeout_ms=1_000)
             now_ms = _now_ms()
             for chunks in fetched.values():
-                self._latest_ms = now_ms
+                self._count += len(chunks)
                 for chunk in chunks:
                     self.seen_at_ms[chunk.key].append(now_ms)
 
-    async def wait_until_quiet(self, processes: Sequence[Process], run: Run) -> None:
-        """Return when chunks came, and then none for ``_QUIET_S``.
+    async def wait_for(self, count: int, processes: Sequence[Process], run: Run) -> None:
+        """Return when so many chunks have come.
 
         Raises:
-            ContenderError: A process ended, or nothing came for long.
+            ContenderError: A process ended, or it took too long.
         """
         limit_ms = _now_ms() + _LIMIT_S * 1e3
-        while not self._latest_ms or _now_ms() - self._latest_ms < _QUIET_S * 1e3:
+        while self._count < count:
             check_alive(processes, run, 0)
             if _now_ms() > limit_ms:
-                raise ContenderError(complaint(f"was not done in {_LIMIT_S:g} s", run))
+                what = f"wrote {self._count:,} of {count:,} chunks in {_LIMIT_S:g} s"
+                raise ContenderError(complaint(what, run))
             await asyncio.sleep(0.1)
 
 
 @asynccontextmanager
 async def watching(run: Run) -> AsyncIterator[Watch]:
     """Watch the output topic from its first chunk, as soon as the contender has created it."""
-    async with asyncio.timeout(_PATIENCE_S):
+    async with asyncio.timeout(_LIMIT_S):
         while run.out_topic not in await run.host.admin.list_topics():  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.1)
     consumer = AIOKafkaConsumer(
@@ -146,10 +151,20 @@ async def watching(run: Run) -> AsyncIterator[Watch]:
         await consumer.stop()
 
 
+class Timed(NamedTuple):
+    """What came of one pace."""
+
+    rate: float
+    """Records a second, as they were sent."""
+
+    took_ms: list[float]
+    changelog_ratio: float | None
+
+
 async def measure_latency(
     contender: Contender, host: Host, folder: Path, name: str, pace: Pace
-) -> tuple[float, list[float]]:
-    """Let records flow and judge what came out.
+) -> Timed:
+    """Let records flow, and judge what came out.
 
     Args:
         contender: Started before they flow, and given a burst to wake up with.
@@ -157,39 +172,40 @@ async def measure_latency(
         folder: For logs and state.
         name: Of the app.
         pace: How they flow.
-
-    Returns:
-        The rate that was sent, and how long each chunk took, in milliseconds.
     """
     lines = list(made_lines(_BURST + pace.count))
-    value_bytes = sum(len(line.value) for line in lines)
-    source = Source(f"{name}-records", len(lines), value_bytes, Expected({}, {}, {}))
+    # Offsets in all partitions together, by which the lines are numbered.
+    expected = expected_of([Message(0, at, 0, *line[:2]) for at, line in enumerate(lines)])
+    source = Source(f"{name}-records", len(lines), sum(len(line.value) for line in lines), expected)
     run = Run(host, source, name, folder)
     await create_topic(host.bootstrap, source.topic)
-    gc.collect()
-    gc.freeze()  # a look through all these lines would hold up the clock
     async with (
         running(contender, run) as processes,
         batching(host.bootstrap) as producer,
         watching(run) as watch,
     ):
-        created_at_ms = round(_now_ms())
-        burst = [line._replace(created_at_ms=created_at_ms) for line in lines[:_BURST]]
-        await send_all(producer, source.topic, burst)
-        await watch.wait_until_quiet(processes, run)
-        window_ms, sent_rate = await _flow(producer, source.topic, lines[_BURST:], pace)
-        await watch.wait_until_quiet(processes, run)
-    gc.unfreeze()
-    log = await read_log(host.bootstrap, source.topic, settled=True, patience_s=_PATIENCE_S)
-    source = replace(source, expected=expected_of(log))
-    await contender.judge(replace(run, source=source))
-    return sent_rate, list(took_ms(source.expected, watch.seen_at_ms, window_ms))
+        await send_all(producer, source.topic, lines[:_BURST])
+        woken = sum(offset < _BURST for each in expected.closed_by.values() for offset in each)
+        await watch.wait_for(woken, processes, run)
+        gc.collect()
+        gc.freeze()  # a look through all these lines would hold up the clock
+        began_at_ms, rate = await _flow(producer, source.topic, lines[_BURST:], pace)
+        gc.unfreeze()
+        await watch.wait_for(expected.chunk_count, processes, run)
+    await contender.judge(run)
+    counted = took_ms(
+        expected,
+        watch.seen_at_ms,
+        len(lines) - round(pace.rate * pace.seconds),
+        lambda offset: began_at_ms + (offset - _BURST) / pace.rate * 1e3,
+    )
+    return Timed(rate, list(counted), changelog_ratio(run))
 
 
 async def _flow(
     producer: AIOKafkaProducer, topic: str, lines: Sequence[Line], pace: Pace
-) -> tuple[tuple[float, float], float]:
-    """Send lines when they are due; return the window that counts and the rate that came of it."""
+) -> tuple[float, float]:
+    """Send lines when they are due; return when that began, and the rate that came of it."""
     began_at_ms, sent = _now_ms(), 0
     while sent < len(lines):
         due = min(len(lines), int((_now_ms() - began_at_ms) / 1e3 * pace.rate))
@@ -200,8 +216,7 @@ async def _flow(
         await send_all(producer, topic, stamped)
         sent = due
         await asyncio.sleep(_TICK_S)
-    sent_rate = len(lines) / (_now_ms() - began_at_ms) * 1e3
-    return (began_at_ms + SETTLE_S * 1e3, began_at_ms + len(lines) / pace.rate * 1e3), sent_rate
+    return began_at_ms, len(lines) / (_now_ms() - began_at_ms) * 1e3
 
 
 def _now_ms() -> float:

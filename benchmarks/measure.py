@@ -139,7 +139,7 @@ async def measure(contender: Contender, run: Run) -> Figures:
         rss_mb = sum(_peak_rss_mb(process.pid) for process in processes)
     found = figures(samples, rss_mb)
     broker = None if broker_before is None else (broker_after or 0.0) - broker_before
-    return replace(found, broker_cpu_s=broker, changelog_ratio=_changelog_ratio(run))
+    return replace(found, broker_cpu_s=broker, changelog_ratio=changelog_ratio(run))
 
 
 def check_alive(processes: Sequence[Process], run: Run, records: int) -> None:
@@ -166,7 +166,8 @@ def _broker_cpu_s(run: Run) -> float | None:
     return None if run.host.pid is None else cpu_s(run.host.pid)
 
 
-def _changelog_ratio(run: Run) -> float | None:
+def changelog_ratio(run: Run) -> float | None:
+    """Return what the run's topics hold beside its output, per byte of input."""
     if run.host.data_dir is None:
         return None
     others = (f"{run.out_topic}-", f"{run.dead_letter_topic}-")

@@ -29,7 +29,12 @@ def draw(found: Found, folder: Path) -> str:
     shown = []
     for name, about, paint, rows in (
         ("throughput", "Thousand records per CPU-second", _throughput, len(found.names)),
-        ("latency", "Milliseconds from append to visible chunk", _latency, len(found.latencies)),
+        (
+            "latency",
+            "Milliseconds to a visible chunk: p50, a line to p99",
+            _latency,
+            len(found.latencies),
+        ),
     ):
         if rows:
             axes = _axes(about, rows)
@@ -50,14 +55,19 @@ def _throughput(axes: "Axes", found: Found) -> None:
 
 
 def _latency(axes: "Axes", found: Found) -> None:
-    """Draw for each contender and load a bar up to the median, and a line on to p99."""
+    """Draw for each contender and load a dot at the median and a line on to p99."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - as below
+
     latencies = list(reversed(found.latencies))
     places = [f"{it.name} at {it.load:.0%}" for it in latencies]
     p50s_ms, p99s_ms = [it.p50_ms for it in latencies], [it.p99_ms for it in latencies]
-    axes.barh(places, p50s_ms, color=_colours([it.name for it in latencies]))
-    axes.hlines(places, p50s_ms, p99s_ms, color=DOTS, linewidth=1.5)
+    colours = _colours([it.name for it in latencies])
+    axes.hlines(places, p50s_ms, p99s_ms, color=colours, linewidth=3)
+    axes.scatter(p50s_ms, places, color=colours, s=50)
     axes.set_xscale("log")
-    axes.set_title("bar: p50; line: to p99", fontsize=9, loc="right")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
 def _colours(names: list[str]) -> list[str]:

@@ -25,7 +25,10 @@ HEAD = (
     "broker CPU-s per M",
     "changelog / input",
 )
-LATENCY_HEAD = ("what", "load", "records/s", "chunks", "p50 ms", "p99 ms", "most ms")
+LATENCY_HEAD = (
+    *("what", "load", "records/s", "chunks", "p50 ms", "p99 ms", "most ms"),
+    "changelog / input",
+)
 
 _REPORT = """\
 # Benchmark
@@ -112,8 +115,12 @@ def _cells(row: Row, compared: Mapping[str, float]) -> Sequence[str]:
         f"{it.started_after_s:.1f}",
         f"{it.peak_rss_mb:.0f}",
         "" if it.broker_cpu_s is None else f"{it.broker_cpu_s / it.records * 1e6:.1f}",
-        "" if it.changelog_ratio is None else f"{it.changelog_ratio:.2%}",
+        _share(it.changelog_ratio),
     )
+
+
+def _share(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2%}"
 
 
 def latency_section(latencies: Iterable[Latency]) -> str:
@@ -127,6 +134,7 @@ def latency_section(latencies: Iterable[Latency]) -> str:
             f"{it.p50_ms:.0f}",
             f"{it.p99_ms:.0f}",
             f"{it.most_ms:.0f}",
+            _share(it.changelog_ratio),
         )
         for it in latencies
     ]

@@ -68,13 +68,24 @@ class Session:
             for share in LOADS:
                 app = f"{self._tag}-{name}-at{share:.0%}".replace("%", "")
                 pace = Pace(most * share, seconds)
-                sent, took_ms = await measure_latency(
-                    contender, self._host, self._folder, app, pace
-                )
-                ordered = sorted(took_ms)
+                timed = await measure_latency(contender, self._host, self._folder, app, pace)
+                ordered = sorted(timed.took_ms)
                 p50_ms, p99_ms = at_share(ordered, 0.5), at_share(ordered, 0.99)
-                self.say(f"{name} at {sent:,.0f} records/s: p50 {p50_ms:.0f}, p99 {p99_ms:.0f} ms")
-                found.append(Latency(name, share, sent, len(ordered), p50_ms, p99_ms, ordered[-1]))
+                self.say(
+                    f"{name} at {timed.rate:,.0f} records/s: p50 {p50_ms:.0f}, p99 {p99_ms:.0f} ms"
+                )
+                found.append(
+                    Latency(
+                        name=name,
+                        load=share,
+                        rate=timed.rate,
+                        chunks=len(ordered),
+                        p50_ms=p50_ms,
+                        p99_ms=p99_ms,
+                        most_ms=ordered[-1],
+                        changelog_ratio=timed.changelog_ratio,
+                    )
+                )
         return found
 
     async def _source(self, count: int) -> Source:

@@ -41,7 +41,7 @@ def test_what_one_run_does_not_know_has_no_median():
 
 
 def test_figures_come_back_from_their_file(tmp_path):
-    found = Found(ROWS, [Latency("worker", 0.5, 1_000.0, 12, 80.0, 150.0, 160.0)])
+    found = Found(ROWS, [Latency("worker", 0.5, 1_000.0, 12, 80.0, 150.0, 160.0, 0.01)])
     found.write(tmp_path / "figures.json")
     assert read_found(tmp_path / "figures.json") == found
 

@@ -14,7 +14,7 @@ HALF = b'"%s"' % (b"x" * (MAX_TOKENS * 2 - 2))
 
 def log(*lines, partition=0):
     return [
-        Message(partition, offset, 1_000 + offset, session, value)
+        Message(partition, offset, 0, session, value)
         for offset, (session, value) in enumerate(lines)
     ]
 
@@ -26,7 +26,7 @@ CHUNKS = log((b"a", chunk_of(b"a", 1, [HALF, HALF])), (b"a", chunk_of(b"a", 2, [
 def test_chunk_closes_at_the_first_record_that_does_not_fit():
     expected = expected_of(LOG)
     assert expected.chunk_count == 2
-    assert expected.closed_at_ms[b"a"] == [1_003, 1_005]
+    assert expected.closed_by[b"a"] == [3, 5]
 
 
 def test_budget_is_in_characters_and_not_in_bytes():
@@ -35,7 +35,7 @@ def test_budget_is_in_characters_and_not_in_bytes():
 
 
 def test_line_above_the_budget_is_a_chunk_by_itself():
-    assert expected_of(log((b"a", HALF * 3), (b"a", b"1"))).closed_at_ms[b"a"] == [1_001]
+    assert expected_of(log((b"a", HALF * 3), (b"a", b"1"))).closed_by[b"a"] == [1]
 
 
 def test_chunks_as_they_must_be_have_no_fault():

@@ -20,9 +20,7 @@ FIGURES = Figures(
     broker_cpu_s=2.5,
     changelog_ratio=0.0123,
 )
-HALF = dataclasses.replace(
-    FIGURES, records_per_cpu_s=50e3, broker_cpu_s=None, changelog_ratio=None
-)
+HALF = dataclasses.replace(FIGURES, records_per_cpu_s=50e3, broker_cpu_s=None, changelog_ratio=None)
 ROWS = [Row(1, BASELINE, FIGURES), Row(1, "worker", HALF)]
 
 
@@ -41,8 +39,8 @@ def test_every_contender_has_one_line_of_medians():
 
 
 def test_latency_has_a_line_for_each_load():
-    shown = latency_section([Latency("worker", 0.5, 20_000.4, 1_234, 81.2, 150.6, 201.0)])
-    assert "| worker | 50% | 20,000 | 1,234 | 81 | 151 | 201 |" in shown
+    shown = latency_section([Latency("worker", 0.5, 20_000.4, 1_234, 81.2, 150.6, 201.0, 0.0123)])
+    assert "| worker | 50% | 20,000 | 1,234 | 81 | 151 | 201 | 1.23% |" in shown
 
 
 def test_report_says_what_was_measured_and_what_was_left_out():
