@@ -71,6 +71,13 @@ def ratios(rows: Sequence[Row], baseline: str) -> dict[str, float]:
     return {name: median(each) for name, each in found.items()}
 
 
+def speedup(found: Mapping[str, float]) -> float | None:
+    """Return what two workers do for one's CPU-second each, out of ratios; None if not measured."""
+    if not found.keys() >= {"worker", "worker-twice"}:
+        return None
+    return 2 * found["worker-twice"] / found["worker"]
+
+
 def fallen(
     now: Mapping[str, float], committed: Mapping[str, float], tolerance: float = TOLERANCE
 ) -> list[str]:

@@ -22,13 +22,13 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from benchmarks.contender import Contender, ContenderError, Host, Run, Source
 from benchmarks.judging import Expected, expected_of
-from benchmarks.load import Line, batching, create_topic, made_lines, send_all
+from benchmarks.load import Line, batching, create_topic, send_all
 from benchmarks.measure import changelog_ratio, check_alive, complaint, running
 from tests.e2e.log_reading import Message, partitions_of
 
 LOADS: Final = (0.1, 0.5, 0.9)
 SETTLE_S: Final = 2.0
-_BURST: Final = 30_000
+BURST: Final = 30_000
 _TICK_S: Final = 0.005
 _LIMIT_S: Final = 120.0
 
@@ -53,18 +53,47 @@ class Latency:
 
 
 class Pace(NamedTuple):
-    """How records flow."""
+    """How records flow: at a rate, for some seconds after those to settle."""
 
     rate: float
-    """Records a second."""
-
     seconds: float
-    """How long, after the time to settle."""
 
     @property
     def count(self) -> int:
-        """Return how many records that takes."""
-        return round(self.rate * (SETTLE_S + self.seconds))
+        """Return how many records that takes, with those that come first to wake the contender."""
+        return BURST + round(self.rate * (SETTLE_S + self.seconds))
+
+
+class Timed(NamedTuple):
+    """What came of one pace."""
+
+    rate: float
+    """Records a second, as they were sent."""
+
+    took_ms: list[float]
+    changelog_ratio: float | None
+
+
+def summed_up(name: str, load: float, timed: Timed) -> Latency:
+    """Return what is said of all chunks of a pace.
+
+    Raises:
+        ContenderError: There is none.
+    """
+    ordered = sorted(timed.took_ms)
+    if not ordered:
+        message = f"{name} closed no chunk at {timed.rate:.0f} records/s: give it more of --latency"
+        raise ContenderError(message)
+    return Latency(
+        name=name,
+        load=load,
+        rate=timed.rate,
+        chunks=len(ordered),
+        p50_ms=at_share(ordered, 0.5),
+        p99_ms=at_share(ordered, 0.99),
+        most_ms=ordered[-1],
+        changelog_ratio=timed.changelog_ratio,
+    )
 
 
 def at_share(ordered: Sequence[float], share: float) -> float:
@@ -151,45 +180,37 @@ async def watching(run: Run) -> AsyncIterator[Watch]:
         await consumer.stop()
 
 
-class Timed(NamedTuple):
-    """What came of one pace."""
-
-    rate: float
-    """Records a second, as they were sent."""
-
-    took_ms: list[float]
-    changelog_ratio: float | None
+def run_of(lines: Sequence[Line], host: Host, name: str, folder: Path) -> Run:
+    """Return a run over a topic that will hold ``lines``, its offsets counted in all of them."""
+    expected = expected_of([Message(0, at, 0, *line[:2]) for at, line in enumerate(lines)])
+    source = Source(f"{name}-records", len(lines), sum(len(line.value) for line in lines), expected)
+    return Run(host, source, name, folder)
 
 
 async def measure_latency(
-    contender: Contender, host: Host, folder: Path, name: str, pace: Pace
+    contender: Contender, run: Run, lines: Sequence[Line], pace: Pace
 ) -> Timed:
-    """Let records flow, and judge what came out.
+    """Let the run's lines flow, and judge what came out.
 
     Args:
         contender: Started before they flow, and given a burst to wake up with.
-        host: Its broker.
-        folder: For logs and state.
-        name: Of the app.
+        run: Made by ``run_of`` of the same lines; its topic is not there yet.
+        lines: As many as ``pace`` takes.
         pace: How they flow.
     """
-    lines = list(made_lines(_BURST + pace.count))
-    # Offsets in all partitions together, by which the lines are numbered.
-    expected = expected_of([Message(0, at, 0, *line[:2]) for at, line in enumerate(lines)])
-    source = Source(f"{name}-records", len(lines), sum(len(line.value) for line in lines), expected)
-    run = Run(host, source, name, folder)
+    host, source, expected = run.host, run.source, run.source.expected
     await create_topic(host.bootstrap, source.topic)
     async with (
         running(contender, run) as processes,
         batching(host.bootstrap) as producer,
         watching(run) as watch,
     ):
-        await send_all(producer, source.topic, lines[:_BURST])
-        woken = sum(offset < _BURST for each in expected.closed_by.values() for offset in each)
+        await send_all(producer, source.topic, lines[:BURST])
+        woken = sum(offset < BURST for each in expected.closed_by.values() for offset in each)
         await watch.wait_for(woken, processes, run)
         gc.collect()
         gc.freeze()  # a look through all these lines would hold up the clock
-        began_at_ms, rate = await _flow(producer, source.topic, lines[_BURST:], pace)
+        began_at_ms, rate = await _flow(producer, source.topic, lines[BURST:], pace)
         gc.unfreeze()
         await watch.wait_for(expected.chunk_count, processes, run)
     await contender.judge(run)
@@ -197,7 +218,7 @@ async def measure_latency(
         expected,
         watch.seen_at_ms,
         len(lines) - round(pace.rate * pace.seconds),
-        lambda offset: began_at_ms + (offset - _BURST) / pace.rate * 1e3,
+        lambda offset: began_at_ms + (offset - BURST) / pace.rate * 1e3,
     )
     return Timed(rate, list(counted), changelog_ratio(run))
 

@@ -108,7 +108,7 @@ def _streams(classes: Path, commit_interval_s: float) -> Contender:
     class_path = f"{classes}:{fetch_jars(STREAMS / 'pom.xml', STREAMS_JARS)}/*"
     parts = ["java", *options, logging, "-cp", class_path, "Chunker"]
     about = f"exactly once, {{}}; one thread, RocksDB under a 64 MB cache, {' '.join(options)}"
-    return replace(_peer(Script(parts, commit_interval_s), about), scale=4.0)
+    return replace(_peer(Script(parts, commit_interval_s), about), scale=3.0)
 
 
 PYTHON_PEERS: Final = {
@@ -117,7 +117,7 @@ PYTHON_PEERS: Final = {
         replace(
             _python("librdkafka_passthrough.py", "exactly once, {}; does nothing to the records"),
             judge=judge_passthrough,
-            scale=2.0,
+            scale=3.0,
         ),
     ),
     "quix": ("quixstreams", _python("quix_chunker.py", "exactly once, {}")),

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.contender import Contender
-from benchmarks.figures import Found, Row, ratios
+from benchmarks.figures import Found, Row, ratios, speedup
 from benchmarks.latency import SETTLE_S, Latency
 from benchmarks.load import MAX_LINE_BYTES, PARTITIONS, SESSIONS
 from processor.demo.kafka_jvm import KAFKA_VERSION
@@ -40,7 +40,7 @@ thousand records per CPU-second of the process and per second, from the first pr
 end; `warm`: of the second half. `whole` counts the start too. `ratio`: to `{baseline}` in the same
 run. `broker CPU-s per M`: of the broker, for a million records, the start included. `changelog /
 input`: bytes of changelog on the broker's disk per byte of input. Every output was judged before
-its figures were kept.
+its figures were kept.{twice}
 {sections}
 ## With what
 
@@ -158,10 +158,14 @@ def report(  # noqa: PLR0913 - all that is said
 ) -> str:
     """Return the whole report in Markdown."""
     installed = {package: version(package) for package in PACKAGES} | dict(versions)
+    twice = speedup(ratios(found.rows, baseline))
     lines = [(name, it.about, f"{records * it.scale:,.0f}") for name, it in contenders.items()]
     return _REPORT.format(
         throughput=medians_table(found, baseline),
         baseline=baseline,
+        twice=""
+        if twice is None
+        else f" By CPU-seconds two workers do {twice:.2f} times what one does.",
         sections="".join(sections),
         records=records,
         max_line_bytes=MAX_LINE_BYTES,

@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
@@ -13,8 +13,8 @@ from benchmarks.contender import Contender, Host, Run, Source
 from benchmarks.contenders import PATIENCE_S
 from benchmarks.figures import Row
 from benchmarks.judging import expected_of
-from benchmarks.latency import LOADS, Latency, Pace, at_share, measure_latency
-from benchmarks.load import load
+from benchmarks.latency import LOADS, Latency, Pace, measure_latency, run_of, summed_up
+from benchmarks.load import load, made_lines
 from benchmarks.measure import measure
 from processor.demo.kafka_jvm import start_jvm
 from tests.e2e.log_reading import read_log
@@ -55,36 +55,30 @@ class Session:
         return rows
 
     async def latencies(
-        self, contenders: Mapping[str, Contender], rows: Iterable[Row], seconds: float
+        self, contenders: Mapping[str, Contender], rows: Sequence[Row], seconds: float
     ) -> list[Latency]:
         """Measure latency at shares of what each contender did a second in ``rows``.
 
         Raises:
             ContenderError: One failed, did not keep up at all, or its output is wrong.
         """
+        paces = {
+            name: [Pace(share * _records_per_s(rows, name), seconds) for share in LOADS]
+            for name in contenders
+        }
+        counts = [pace.count for each in paces.values() for pace in each]
+        lines = list(made_lines(max(counts, default=0)))
         found = []
         for name, contender in contenders.items():
-            most = median(row.figures.records_per_s for row in rows if row.name == name)
-            for share in LOADS:
-                app = f"{self._tag}-{name}-at{share:.0%}".replace("%", "")
-                pace = Pace(most * share, seconds)
-                timed = await measure_latency(contender, self._host, self._folder, app, pace)
-                ordered = sorted(timed.took_ms)
-                p50_ms, p99_ms = at_share(ordered, 0.5), at_share(ordered, 0.99)
+            for share, pace in zip(LOADS, paces[name], strict=True):
+                app = f"{self._tag}-{name}-at-{100 * share:.0f}"
+                flowing = lines[: pace.count]
+                run = run_of(flowing, self._host, app, self._folder)
+                timed = await measure_latency(contender, run, flowing, pace)
+                found.append(summed_up(name, share, timed))
                 self.say(
-                    f"{name} at {timed.rate:,.0f} records/s: p50 {p50_ms:.0f}, p99 {p99_ms:.0f} ms"
-                )
-                found.append(
-                    Latency(
-                        name=name,
-                        load=share,
-                        rate=timed.rate,
-                        chunks=len(ordered),
-                        p50_ms=p50_ms,
-                        p99_ms=p99_ms,
-                        most_ms=ordered[-1],
-                        changelog_ratio=timed.changelog_ratio,
-                    )
+                    f"{name} at {share:.0%}, {timed.rate:,.0f} records/s: "
+                    f"p50 {found[-1].p50_ms:.0f}, p99 {found[-1].p99_ms:.0f} ms"
                 )
         return found
 
@@ -96,6 +90,10 @@ class Session:
             self._sources[count] = Source(topic, count, value_bytes, expected_of(log))
             self.say(f"loaded {count:,} lines, {value_bytes / count:.0f} bytes mean")
         return self._sources[count]
+
+
+def _records_per_s(rows: Iterable[Row], name: str) -> float:
+    return median(row.figures.records_per_s for row in rows if row.name == name)
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.figures import Found, Row, fallen, ratios, read_found
+from benchmarks.figures import Found, Row, fallen, ratios, read_found, speedup
 from benchmarks.latency import Latency
 from benchmarks.measure import Figures
 
@@ -58,3 +58,8 @@ def test_figures_come_back_from_their_file(tmp_path):
 )
 def test_ratio_clearly_below_the_committed_one_is_named(now, said):
     assert fallen(now, {"worker": 0.60}) == said
+
+
+def test_two_workers_do_twice_what_one_does_where_each_is_as_good():
+    assert speedup({"worker": 0.5, "worker-twice": 0.45}) == pytest.approx(1.8)
+    assert speedup({"worker": 0.5}) is None
