@@ -7,11 +7,13 @@ import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.contender import Contender, ContenderError, Run
 
 POLL_S = 0.2
+FEWEST_STEPS = 3
 LIMIT_S = 300.0
 STOP_S = 30.0
 LOG_LINES_SHOWN = 30
@@ -30,7 +32,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One run. All rates but the last leave out the start; the warm ones the first half too."""
+    """One run. The rates leave out start and end, the warm ones the first half too."""
 
     records: int
     records_per_cpu_s: float
@@ -38,6 +40,8 @@ class Figures:
     records_per_s: float
     warm_records_per_s: float
     whole_records_per_cpu_s: float
+    """Start and end included."""
+
     started_after_s: float
     peak_rss_mb: float
     broker_cpu_s: float | None = None
@@ -50,29 +54,31 @@ class Figures:
 def figures(samples: Sequence[Sample], rss_mb: float) -> Figures:
     """Work out a run's figures.
 
+    Rates go from a step of progress to another, the end left out: at each of them as much is under
+    way, with its CPU spent already, and at the end nothing.
+
     Args:
         samples: Of the start, with no record done, to the end, when all are.
         rss_mb: The most memory it took.
 
     Raises:
-        ContenderError: All came between two looks at it; there is nothing to divide by.
+        ContenderError: There were not steps enough.
     """
-    start, *others = samples
-    last = samples[-1]
-    first = next(each for each in others if each.records > 0)
-    if last.records <= first.records or last.cpu_s <= first.cpu_s:
-        message = f"done within {POLL_S:g} s of its first progress; give it more --records"
+    steps = [now for before, now in pairwise(samples) if now.records > before.records]
+    if len(steps) < FEWEST_STEPS:
+        message = f"all done in {len(steps)} steps of progress; give it more --records"
         raise ContenderError(message)
-    half = [each for each in others if first.records <= each.records <= last.records / 2]
-    warm = half[-1] if half and half[-1].cpu_s < last.cpu_s else first
+    *earlier, last, end = steps
+    first = earlier[0]
+    half = min(earlier, key=lambda step: abs(step.records - last.records / 2))
     return Figures(
-        records=last.records,
+        records=end.records,
         records_per_cpu_s=(last.records - first.records) / (last.cpu_s - first.cpu_s),
-        warm_records_per_cpu_s=(last.records - warm.records) / (last.cpu_s - warm.cpu_s),
+        warm_records_per_cpu_s=(last.records - half.records) / (last.cpu_s - half.cpu_s),
         records_per_s=(last.records - first.records) / (last.at_s - first.at_s),
-        warm_records_per_s=(last.records - warm.records) / (last.at_s - warm.at_s),
-        whole_records_per_cpu_s=last.records / last.cpu_s,
-        started_after_s=first.at_s - start.at_s,
+        warm_records_per_s=(last.records - half.records) / (last.at_s - half.at_s),
+        whole_records_per_cpu_s=end.records / end.cpu_s,
+        started_after_s=first.at_s - samples[0].at_s,
         peak_rss_mb=rss_mb,
     )
 

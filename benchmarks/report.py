@@ -36,11 +36,10 @@ _REPORT = """\
 {throughput}
 
 Medians of the runs; each run's figures are in [figures.json](figures.json). `k/CPU-s` and `k/s`:
-thousand records per CPU-second of the process and per second, from the first progress seen to the
-end; `warm`: of the second half. `whole` counts the start too. `ratio`: to `{baseline}` in the same
-run. `broker CPU-s per M`: of the broker, for a million records, the start included. `changelog /
-input`: bytes of changelog on the broker's disk per byte of input. Every output was judged before
-its figures were kept.{twice}
+thousand records per CPU-second of the process and per second, start and end left out; `warm`: of
+the second half. `whole` counts all. `ratio`: to `{baseline}` in the same run. `broker CPU-s per M`:
+of the broker, for a million records. `changelog / input`: bytes of changelog on the broker's disk
+per byte of input. Every output was judged before its figures were kept.{twice}
 {sections}
 ## With what
 
