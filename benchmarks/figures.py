@@ -84,6 +84,6 @@ def fallen(
     """Return a line for each ratio that is clearly below the committed one."""
     return [
         f"{name}: {now[name]:.2f} of the pass-through, {committed[name]:.2f} when last committed"
-        for name in now.keys() & committed.keys()
-        if now[name] < committed[name] * (1 - tolerance)
+        for name in now
+        if name in committed and now[name] < committed[name] * (1 - tolerance)
     ]

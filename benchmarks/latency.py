@@ -59,7 +59,7 @@ class Pace(NamedTuple):
     seconds: float
 
     @property
-    def count(self) -> int:
+    def records(self) -> int:
         """Return how many records that takes, with those that come first to wake the contender."""
         return BURST + round(self.rate * (SETTLE_S + self.seconds))
 

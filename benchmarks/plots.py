@@ -50,8 +50,8 @@ def _throughput(axes: "Axes", found: Found) -> None:
     names = [row.name for row in ordered]
     medians = [row.figures.records_per_cpu_s / 1e3 for row in ordered]
     axes.barh(names, medians, color=_colours(names))
-    runs = [(row.figures.records_per_cpu_s / 1e3, row.name) for row in found.rows]
-    axes.scatter(*zip(*runs, strict=True), color=DOTS, s=10, zorder=2)
+    runs = [row.figures.records_per_cpu_s / 1e3 for row in found.rows]
+    axes.scatter(runs, [row.name for row in found.rows], color=DOTS, s=10, zorder=2)
 
 
 def _latency(axes: "Axes", found: Found) -> None:

@@ -66,13 +66,13 @@ class Session:
             name: [Pace(share * _records_per_s(rows, name), seconds) for share in LOADS]
             for name in contenders
         }
-        counts = [pace.count for each in paces.values() for pace in each]
+        counts = [pace.records for each in paces.values() for pace in each]
         lines = list(made_lines(max(counts, default=0)))
         found = []
         for name, contender in contenders.items():
             for share, pace in zip(LOADS, paces[name], strict=True):
                 app = f"{self._tag}-{name}-at-{100 * share:.0f}"
-                flowing = lines[: pace.count]
+                flowing = lines[: pace.records]
                 run = run_of(flowing, self._host, app, self._folder)
                 timed = await measure_latency(contender, run, flowing, pace)
                 found.append(summed_up(name, share, timed))
@@ -100,16 +100,23 @@ def _records_per_s(rows: Iterable[Row], name: str) -> float:
 async def host(folder: Path) -> AsyncIterator[Host]:
     """Give the broker that the environment names, or one started here."""
     named = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
-    broker = None if named else start_jvm(folder / "kafka")
-    bootstrap = named or broker.bootstrap
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    if named:
+        async with _admin(named) as admin:
+            yield Host(named, admin)
+        return
+    broker = start_jvm(folder / "kafka")
     try:
-        await admin.start()
-        if broker is None:
-            yield Host(bootstrap, admin)
-        else:
-            yield Host(bootstrap, admin, broker.pid, broker.data_dir)
+        async with _admin(broker.bootstrap) as admin:
+            yield Host(broker.bootstrap, admin, broker.pid, broker.data_dir)
+    finally:
+        broker.stop()
+
+
+@asynccontextmanager
+async def _admin(bootstrap: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+    await admin.start()
+    try:
+        yield admin
     finally:
         await admin.close()
-        if broker is not None:
-            broker.stop()

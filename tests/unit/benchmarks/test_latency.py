@@ -33,7 +33,7 @@ def test_share_of_all_is_at_or_below_the_value(share, value):
 
 
 def test_pace_takes_records_to_wake_up_and_to_settle_too():
-    assert Pace(100.0, 8.0).count == BURST + 100 * (8 + SETTLE_S)
+    assert Pace(100.0, 8.0).records == BURST + 100 * (8 + SETTLE_S)
 
 
 def test_latency_sums_up_all_chunks_in_whatever_order():
