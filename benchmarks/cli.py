@@ -33,14 +33,14 @@ def say(line: str) -> None:
 
 async def measured(
     contenders: dict[str, Contender], folder: Path, runs: int, records: int, seconds: float
-) -> Found:
-    """Measure throughput, then latency of those whose latency means something."""
+) -> tuple[Found, list[str]]:
+    """Measure throughput, then latency of some; return a line for each peer that failed too."""
     async with host(folder) as given:
         session = Session(given, folder, say)
         rows = await session.throughput(contenders, runs, records)
         timed = {name: each for name, each in contenders.items() if name in LATENCY_OF}
         latencies = await session.latencies(timed, rows, seconds) if rows and seconds else []
-    return Found(rows, latencies)
+    return Found(rows, latencies), session.failed
 
 
 def faults(repeats: int) -> str:
@@ -107,7 +107,7 @@ def main(  # noqa: PLR0913 - an option each
             say(f"left out: {line}")
         contenders = {name: it for name, it in {**OURS, **peers.found}.items() if name in names}
         try:
-            found = asyncio.run(measured(contenders, folder, runs, records, seconds))
+            found, failed = asyncio.run(measured(contenders, folder, runs, records, seconds))
         except ContenderError as error:
             raise click.ClickException(str(error)) from error
     click.echo(table(found.rows, BASELINE))
@@ -116,20 +116,21 @@ def main(  # noqa: PLR0913 - an option each
     if short:
         compare(found)
     elif not only:
-        write(found, contenders, peers, records, faults(repeats) if repeats else "")
+        found.write(FIGURES)
+        peers.left_out.extend(failed)
+        write_report(found, contenders, peers, records, faults(repeats) if repeats else "")
 
 
-def write(
+def write_report(
     found: Found, contenders: dict[str, Contender], peers: Peers, records: int, tables: str
 ) -> None:
-    """Write the figures, the plots and the report that shows them."""
+    """Write the report and its plots."""
     sections = [draw(found, FOLDER / "plots")]
     if found.latencies:
         sections.append(latency_section(found.latencies))
     if tables:
         click.echo(tables)
         sections.append(takeover_section(tables))
-    found.write(FIGURES)
     path = FOLDER / "report.md"
     path.write_text(
         report(

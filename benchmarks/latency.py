@@ -7,13 +7,13 @@ has the chunk. Every chunk counts that closed while records flowed, after a time
 """
 
 import asyncio
+import contextlib
 import gc
 import math
 import time
 from asyncio.subprocess import Process
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -55,6 +55,7 @@ class Latency:
 class Pace(NamedTuple):
     """How records flow: at a rate, for some seconds after those to settle."""
 
+    load: float
     rate: float
     seconds: float
 
@@ -64,35 +65,27 @@ class Pace(NamedTuple):
         return BURST + round(self.rate * (SETTLE_S + self.seconds))
 
 
-class Timed(NamedTuple):
-    """What came of one pace."""
-
-    rate: float
-    """Records a second, as they were sent."""
-
-    took_ms: list[float]
-    changelog_ratio: float | None
-
-
-def summed_up(name: str, load: float, timed: Timed) -> Latency:
+def summed_up(
+    name: str, load: float, rate: float, took_ms: Iterable[float], changelog: float | None
+) -> Latency:
     """Return what is said of all chunks of a pace.
 
     Raises:
         ContenderError: There is none.
     """
-    ordered = sorted(timed.took_ms)
+    ordered = sorted(took_ms)
     if not ordered:
-        message = f"{name} closed no chunk at {timed.rate:.0f} records/s: give it more of --latency"
+        message = f"{name} closed no chunk at {rate:.0f} records/s: give it more of --latency"
         raise ContenderError(message)
     return Latency(
         name=name,
         load=load,
-        rate=timed.rate,
+        rate=rate,
         chunks=len(ordered),
         p50_ms=at_share(ordered, 0.5),
         p99_ms=at_share(ordered, 0.99),
         most_ms=ordered[-1],
-        changelog_ratio=timed.changelog_ratio,
+        changelog_ratio=changelog,
     )
 
 
@@ -154,9 +147,13 @@ class Watch:
             await asyncio.sleep(0.1)
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def watching(run: Run) -> AsyncIterator[Watch]:
-    """Watch the output topic from its first chunk, as soon as the contender has created it."""
+    """Watch the output topic from its first chunk, as soon as the contender has created it.
+
+    Raises:
+        TimeoutError: It has not.
+    """
     async with asyncio.timeout(_LIMIT_S):
         while run.out_topic not in await run.host.admin.list_topics():  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.1)
@@ -169,14 +166,15 @@ async def watching(run: Run) -> AsyncIterator[Watch]:
         check_crcs=False,
     )
     await consumer.start()
+    consumer.assign(await partitions_of(run.host.bootstrap, run.out_topic))
+    watch = Watch(consumer)
+    noting = asyncio.create_task(watch.note_forever())
     try:
-        consumer.assign(await partitions_of(run.host.bootstrap, run.out_topic))
-        watch = Watch(consumer)
-        async with asyncio.TaskGroup() as tasks:
-            noting = tasks.create_task(watch.note_forever())
-            yield watch
-            noting.cancel()
+        yield watch
     finally:
+        noting.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await noting
         await consumer.stop()
 
 
@@ -188,11 +186,12 @@ def run_of(lines: Sequence[Line], host: Host, name: str, folder: Path) -> Run:
 
 
 async def measure_latency(
-    contender: Contender, run: Run, lines: Sequence[Line], pace: Pace
-) -> Timed:
+    name: str, contender: Contender, run: Run, lines: Sequence[Line], pace: Pace
+) -> Latency:
     """Let the run's lines flow, and judge what came out.
 
     Args:
+        name: Of the contender.
         contender: Started before they flow, and given a burst to wake up with.
         run: Made by ``run_of`` of the same lines; its topic is not there yet.
         lines: As many as ``pace`` takes.
@@ -220,7 +219,7 @@ async def measure_latency(
         len(lines) - round(pace.rate * pace.seconds),
         lambda offset: began_at_ms + (offset - BURST) / pace.rate * 1e3,
     )
-    return Timed(rate, list(counted), changelog_ratio(run))
+    return summed_up(name, pace.load, rate, counted, changelog_ratio(run))
 
 
 async def _flow(

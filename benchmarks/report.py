@@ -179,7 +179,7 @@ def report(  # noqa: PLR0913 - all that is said
         python=platform.python_version(),
         versions=", ".join(f"{package} {it}" for package, it in installed.items()),
         contenders=markdown(("what", "how", "records"), lines),
-        left_out="".join(f"\nLeft out, as not installed: {line}." for line in left_out),
+        left_out="".join(f"\nLeft out: {line}." for line in left_out),
     )
 
 

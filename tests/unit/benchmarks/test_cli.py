@@ -29,7 +29,7 @@ def test_ratio_as_it_was_committed_passes_and_is_shown(committed, capsys):
 
 
 def test_ratio_that_fell_fails(committed):
-    with pytest.raises(click.ClickException, match="fell by more than 15%: worker: 0.45"):
+    with pytest.raises(click.ClickException, match=r"fell by more than 15%: worker: 0\.45"):
         cli.compare(found(0.45))
 
 

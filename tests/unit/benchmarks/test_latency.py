@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.contender import ContenderError
 from benchmarks.judging import Expected
-from benchmarks.latency import BURST, SETTLE_S, Latency, Pace, Timed, at_share, summed_up, took_ms
+from benchmarks.latency import BURST, SETTLE_S, Latency, Pace, at_share, summed_up, took_ms
 
 EXPECTED = Expected({}, {b"a": [10, 20, 30], b"b": [25]}, {})
 SEEN = {b"a": [1_500.0, 2_100.0, 3_050.0], b"b": [2_750.0]}
@@ -33,16 +33,16 @@ def test_share_of_all_is_at_or_below_the_value(share, value):
 
 
 def test_pace_takes_records_to_wake_up_and_to_settle_too():
-    assert Pace(100.0, 8.0).records == BURST + 100 * (8 + SETTLE_S)
+    assert Pace(0.5, 100.0, 8.0).records == BURST + 100 * (8 + SETTLE_S)
 
 
 def test_latency_sums_up_all_chunks_in_whatever_order():
     took = [float(it) for it in range(200, 0, -1)]
-    assert summed_up("worker", 0.5, Timed(99.5, took, 0.01)) == Latency(
+    assert summed_up("worker", 0.5, 99.5, took, 0.01) == Latency(
         "worker", 0.5, 99.5, 200, 100.0, 198.0, 200.0, 0.01
     )
 
 
 def test_pace_at_which_no_chunk_closed_has_no_latency():
     with pytest.raises(ContenderError, match="more of --latency"):
-        summed_up("worker", 0.5, Timed(0.5, [], None))
+        summed_up("worker", 0.5, 0.5, [], None)
