@@ -106,7 +106,8 @@ class Session:
             if name in OURS:
                 raise
             self.say(f"{name} failed: {error}")
-            self.failed.append(f"{name}, once: {str(error).splitlines()[0]}")
+            [reason, *_] = f"{type(error).__name__}: {error}".splitlines()
+            self.failed.append(f"{name}, once: {reason}")
             return None
 
     async def _source(self, count: int) -> Source:
