@@ -34,7 +34,7 @@ def measuring(monkeypatch, tmp_path):
 
     monkeypatch.setattr(session, "measure", fake_measure)
     monkeypatch.setattr(session.Session, "_source", fake_source)
-    return session.Session(Host("nowhere", None), tmp_path, lambda line: None)
+    return session.Session(Host("nowhere", None), tmp_path, [].append)
 
 
 def test_all_run_in_turns(measuring):
