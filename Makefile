@@ -59,7 +59,7 @@ bench: setup ## Measure throughput; ARGS="--help" for the options
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 docs: setup ## Make the documentation's site in build/site; a warning is an error
-	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . build/site
+	$(BIN)/sphinx-build -W --keep-going --quiet -E -c docs . build/site
 	@echo "open build/site/index.html"
 
 up: ## Start Kafka and a worker in Docker
