@@ -76,7 +76,7 @@ $(PLOTS): $(INSTALLED) deploy/bench.lock
 	@touch $@
 
 docs: setup ## Make the documentation's site in build/site; a warning is an error
-	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . build/site
+	$(BIN)/sphinx-build -W --keep-going --quiet -E -c docs . build/site
 	@echo "open build/site/index.html"
 
 # Strict: where the index has no advisories it would else have nothing to say, and pass.
