@@ -22,7 +22,9 @@ ARROWS = {
     "sources": {"core", "wire"},
     "testing": {"core", "wire", "metrics"},
     "streaming": {"core", "wire", "counters"},
-    "protocol": {"core", "headers", "wire", "metrics", "clock", "counters", "formats"},
+    "protocol": {
+        *{"core", "headers", "nesting", "wire", "metrics", "clock", "counters", "formats"}
+    },
     "settings": {"core"},
     "settings_loading": {"core", "settings"},
     "proof": {"core", "headers", "wire", "counters"},
