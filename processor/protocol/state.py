@@ -214,16 +214,12 @@ class PartitionState:
         records = batch.records
         if self.position < self._low:
             records = self._ids.remembered(records, self._low)
-        log = columns(
-            records,
-            batch.arrived_at_ms,
-            self.sessions.log_time_ms,
-            self._config.counter,
-            self._config.policy.max_tokens,
-        )
+        config, before_ms = self._config, self.sessions.log_time_ms
+        counter, max_tokens = config.counter, config.policy.max_tokens
+        log = columns(records, batch.arrived_at_ms, before_ms, counter, max_tokens)
         keys = keys_of(log.keys)
         # Before anything of the batch is taken in: if it is refused, the state is as before it.
-        limit = self._config.dead_letter_limit
+        limit = config.dead_letter_limit
         self._meter = limit.metered(log, keys, self.seen, self._meter, self._where)
         left_out = self._ids.repeated(records, keys.errors)
         if left_out:
