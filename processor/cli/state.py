@@ -13,6 +13,7 @@ from processor.app import chunker_config
 from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
 from processor.cli.partition_view import PartitionView, open_counts
 from processor.cli.rebuild import rebuild
+from processor.cli.shown import printable
 from processor.cli.stopped import (
     POLICY,
     NoMember,
@@ -153,9 +154,7 @@ def _described(row: Mapping[str, Any]) -> str:
         if isinstance(value, dict):
             shown = ", ".join(f"{key}={each}" for key, each in value.items())
         else:
-            shown = "-" if value is None else str(value)
-            # A session id may hold anything, line breaks and terminal codes included.
-            shown = shown if shown.isprintable() else ascii(shown)
+            shown = "-" if value is None else printable(str(value))
         if name not in {"topic", "partition"}:
             lines.append(f"  {name.replace('_', ' ')}: {shown}")
     return "\n".join(lines)

@@ -66,16 +66,17 @@ async def partition_reader(
 
 
 async def read_to_end(
-    reader: AIOKafkaConsumer, partition: TopicPartition
+    reader: AIOKafkaConsumer, partition: TopicPartition, end: int | None = None
 ) -> AsyncIterator[Sequence[LogRecord]]:
     """Yield the records from the reader's position to the high watermark as of now, in lists.
+
+    With an ``end`` the last list is that which reaches it, and may go beyond.
 
     Positions are compared, not records: commit markers are never delivered.
 
     Raises:
         StateError: A transaction hangs before the watermark and stays so.
     """
-    end: int | None = None
     waited_from = asyncio.get_running_loop().time()
     while True:
         records = await take_fetched(reader, partition, _POLL_S)

@@ -15,6 +15,7 @@ ARROWS = {
     "headers": {"core"},
     "nesting": set(),
     "wire": {"core", "headers", "nesting"},
+    "schema": {"core", "wire"},
     "metrics": set(),
     "clock": set(),
     "counters": {"core"},
@@ -22,13 +23,14 @@ ARROWS = {
     "sources": {"core", "wire"},
     "testing": {"core", "wire", "metrics"},
     "streaming": {"core", "wire", "counters"},
-    "protocol": {
-        *{"core", "headers", "nesting", "wire", "metrics", "clock", "counters", "formats"}
-    },
+    "protocol": {"core", "headers", "nesting", "wire", "metrics", "clock", "counters", "formats"},
+    "tracing": {"core", "headers", "protocol"},
     "settings": {"core"},
     "settings_loading": {"core", "settings"},
     "proof": {"core", "headers", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
+    "doctor": {"core", "clock", "settings", "protocol", "kafka"},
+    "client": {"core", "wire", "formats", "settings", "settings_loading", "kafka"},
     "agents": {"core", "protocol"},
     "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
 }
