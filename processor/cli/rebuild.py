@@ -28,6 +28,7 @@ from processor.kafka.flow import chunking
 from processor.kafka.reading import partition_reader, read_to_end
 from processor.kafka.rights import right_errors
 from processor.protocol.changelog import decode_partition, decode_sessions
+from processor.protocol.loading import all_entries
 from processor.protocol.port import Survey
 from processor.protocol.rebuild import Rebuild, Rebuilt, check_nothing_deleted
 from processor.protocol.start_checks import SESSION_REMEDIES, check_changelog_whole
@@ -91,7 +92,7 @@ async def _rebuild_one(settings: Settings, number: int, consent: _Consent) -> di
         if not consent.is_dry_run:
             # First, so that the last owner's transaction is out or gone when the topics are read.
             await broker.fence()
-        there = await broker.read_changelog()
+        there = await all_entries(broker)
         if not consent.is_forced:
             _refuse_readable(there, where)
         survey = await broker.survey([])

@@ -5,7 +5,7 @@ partition's entry has the empty key, which no session can have, and is part of e
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -29,24 +29,32 @@ _Entry = TypeVar("_Entry")
 _FIRST_RULE_MEMBERS: Final = 7
 
 
+#: What a dormant session's packed state holds.
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+
+
 class _OpenRecord(msgspec.Struct, array_like=True, frozen=True):
-    offset: int
+    offset: _Number
     timestamp_ms: int | None
-    token_count: int
-    size_bytes: int
-    carried: int
+    token_count: _Number
+    size_bytes: _Number
+    carried: Annotated[int, msgspec.Meta(ge=0, lt=len(_CARRIED))]
     value: bytes
     headers: Headers = ()
 
 
 class _Session(msgspec.Struct, array_like=True, frozen=True):
-    t: int
-    digest: bytes
-    next_offset: int
+    t: _Number
+    digest: _Digest
+    next_offset: _Number
     ended: bool
     records: list[_OpenRecord] = []
     opened_at_ms: int = 0
     last_at_ms: int = 0
+
+
+_decode_session: Final = msgspec.msgpack.Decoder(_Session).decode
 
 
 class Counts(msgspec.Struct, array_like=True):
@@ -150,8 +158,22 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
     """
     for key, value in entries.items():
         if key != PARTITION_KEY:
-            entry = _decode(value, _Session, f"{where}, session {key!r}", REBUILD)
-            yield _state(key.decode(), entry)
+            at = f"{where}, session {key!r}"
+            entry = _decode(value, _Session, at, REBUILD)
+            try:
+                yield _state(key.decode(), entry)
+            except UnicodeDecodeError as error:
+                raise _damaged(at, error, REBUILD) from error
+
+
+def read_dormant(key: bytes, value: bytes) -> _Session | None:
+    """Return a session's entry, or ``None`` if it has open records or can't be read."""
+    try:
+        key.decode()
+        entry = _decode_session(value[1:])
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        return None
+    return None if entry.records or value[:1] not in _READABLE else entry
 
 
 def _state(session: str, entry: _Session) -> SessionState:
@@ -193,6 +215,9 @@ def _decode(value: bytes, kind: type[_Entry], where: str, remedy: str) -> _Entry
         raise ChangelogError(message)
     try:
         return msgspec.msgpack.decode(value[1:], type=kind)
-    except msgspec.DecodeError as error:
-        message = f"{where}: {error}; the changelog is damaged: {remedy}"
-        raise ChangelogError(message) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _damaged(where, error, remedy) from error
+
+
+def _damaged(where: str, error: Exception, remedy: str) -> ChangelogError:
+    return ChangelogError(f"{where}: {error}; the changelog is damaged: {remedy}")

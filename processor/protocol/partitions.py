@@ -23,6 +23,7 @@ from processor.core.errors import (
 from processor.metrics import Metrics, NoMetrics
 from processor.protocol.partition import Partition, Phase
 from processor.protocol.port import Batch, TooLargeError
+from processor.protocol.stage import MAX_STAGED_BYTES
 
 log: Final = logging.getLogger(__name__)
 
@@ -31,8 +32,6 @@ MAX_FAILURES: Final = 40
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
 _BEHIND_INTERVAL_S: Final = 0.5
-#: Chunks staged in one partition beyond which feeding waits for its commit.
-_MAX_STAGED_BYTES: Final = 32 << 20
 #: Partitions opened at once: each opening makes connections of its own.
 _MAX_OPENINGS: Final = 8
 
@@ -155,7 +154,7 @@ class Partitions:
             self._on_fatal(error)
             raise
         state = partition.state
-        if state is not None and state.staged_bytes > _MAX_STAGED_BYTES:
+        if state is not None and state.staged_bytes > MAX_STAGED_BYTES:
             await self._start_commit(partition)
 
     async def commit_forever(self) -> None:

@@ -1,14 +1,21 @@
 """Mutations of what is written and replayed: mark, checkpoints, entries, time."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import msgspec
 
 from processor.core import flush
+from processor.core.accumulator import SessionAccumulator
 from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater, PartitionSessions
-from processor.protocol import chunking, rule_change
-from processor.protocol.changelog import PARTITION_KEY, decode_sessions, encode_session
+from processor.protocol import chunking, loading, rule_change
+from processor.protocol.changelog import (
+    PARTITION_KEY,
+    decode_sessions,
+    encode_session,
+    read_dormant,
+)
 from processor.protocol.partition import Partition
 from processor.protocol.state import PartitionState
 from tests.simulation.client import SimulatedPartitionBroker
@@ -137,11 +144,7 @@ def _rewritten_while_committing(late):
 def replay_not_skipped():
     """Records that are in a chunk or an entry are chunked again."""
 
-    def forgetful(entries, where):
-        for state in decode_sessions(entries, where):
-            yield replace(state, next_offset=0)
-
-    return [(rule_change, "decode_sessions", forgetful)]
+    return restored_with(lambda _: {"next_offset": 0})
 
 
 @mutation()
@@ -182,6 +185,38 @@ def session_forgotten_at_its_end():
         return chunks
 
     return [(PartitionSessions, "end", end)]
+
+
+@mutation(forgets=True)
+def forgotten_before_an_open_record():
+    """A replay begins before records that are chunked, and takes them for new."""
+    dropped = PartitionSessions.drop_forgotten
+
+    def drop(self):
+        with patch.object(PartitionSessions, "oldest_opened_at_ms", None):
+            return dropped(self)
+
+    return [(PartitionSessions, "drop_forgotten", drop)]
+
+
+@mutation(forgets=True)
+def forgotten_only_when_dropped():
+    """Then it is a matter of when the worker tidied up, and of restarts."""
+
+    def never(self, now_ms):
+        pass
+
+    return [(SessionAccumulator, "_begin_anew_if_forgotten", never)]
+
+
+@mutation(forgets=True)
+def time_of_the_end_not_kept():
+    original = SessionState.after.__func__
+
+    def after(cls, chunk):
+        return replace(original(cls, chunk), last_at_ms=0)
+
+    return [(SessionState, "after", classmethod(after))]
 
 
 @mutation()
@@ -261,8 +296,8 @@ def restored_records_count_as_new():
 def log_time_not_kept_beside_the_mark():
     """A replay sees another largest timestamp than the first pass."""
 
-    def without(policy, states, log_time_ms):
-        return PartitionSessions(policy, states, 0)
+    def without(policy, states, log_time_ms, dormant):
+        return PartitionSessions(policy, states, 0, dormant)
 
     return [(chunking, "PartitionSessions", without)]
 
@@ -275,8 +310,18 @@ def tokens_asked_before_deadlines():
 
 @mutation()
 def digest_not_restored():
-    def anew(entries, where):
-        for state in decode_sessions(entries, where):
-            yield replace(state, digest=SessionState.new(state.session).digest)
+    return restored_with(lambda session: {"digest": SessionState.new(session).digest})
 
-    return [(rule_change, "decode_sessions", anew)]
+
+def restored_with(changes_of):
+    """Have every session restored with other values than its entry has."""
+
+    def opened(entries, where):
+        for state in decode_sessions(entries, where):
+            yield replace(state, **changes_of(state.session))
+
+    def dormant(key, value):
+        entry = read_dormant(key, value)
+        return entry and msgspec.structs.replace(entry, **changes_of(key.decode()))
+
+    return [(rule_change, "decode_sessions", opened), (loading, "read_dormant", dormant)]

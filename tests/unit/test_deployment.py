@@ -14,7 +14,7 @@ from processor.settings_loading import load_settings
 from tests.queries import VARIABLES
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.lock", "runtime.lock", "audit.lock")
+LOCKS = ("audit.lock", "bench.lock", "requirements.lock", "runtime.lock")
 WORKERS = ("worker-1", "worker-2")
 OURS = ("topics", *WORKERS)
 
