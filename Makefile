@@ -80,8 +80,11 @@ docs: setup ## Make the documentation's site in build/site; a warning is an erro
 	@echo "open build/site/index.html"
 
 # Strict: where the index has no advisories it would else have nothing to say, and pass.
-audit: setup ## Look for known faults of what is locked; needs PyPI's advisories
-	$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r deploy/requirements.lock
+audit: ## Look for known faults of all that is locked; needs PyPI's advisories
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/pip install --quiet --require-hashes -r deploy/audit.lock
+	$(VENV)/audit/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off \
+		-r deploy/requirements.lock
 
 licences: setup ## Write docs/licences.md
 	$(BIN)/python -m tests.licences
