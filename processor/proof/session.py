@@ -70,13 +70,7 @@ class SessionProof:
 
     def take_end(self, logged: Logged) -> None:
         """Take an end of session."""
-        if self._is_forgotten_at(logged.log_time_ms):
-            self.is_ended = False
-        if not self.is_ended:
-            self._ended_at_ms = logged.log_time_ms
-        if self._awaited_end_count:
-            self._final_at_ms = logged.log_time_ms
-        if self._is_first_end():
+        if self._is_first_end(logged.log_time_ms):
             self._queue.append(logged)
 
     def pass_record(self, logged: Logged) -> None:
@@ -97,10 +91,10 @@ class SessionProof:
         if tokens > limit:
             self._blame_overdue()
 
-    def pass_end(self, offset: int) -> None:
+    def pass_end(self, logged: Logged) -> None:
         """Take an end of session behind the last chunk."""
-        if self._is_first_end():
-            self._settle_end(offset)
+        if self._is_first_end(logged.log_time_ms):
+            self._settle_end(logged.offset)
 
     def take_chunk(self, seen: Seen) -> None:
         """Judge the session's next chunk, the log being read as far as its last record."""
@@ -291,11 +285,16 @@ class SessionProof:
             what = f"final, but the log goes on with a record at offset {following.offset}"
             self._scope.blame_chunk(FaultKind.END, seen, what)
 
-    def _is_first_end(self) -> bool:
+    def _is_first_end(self, at_ms: int) -> bool:
         """Tell whether an end of the log asks for a final chunk that has not come yet."""
+        if self._is_forgotten_at(at_ms):
+            self.is_ended = False
         was_ended, self.is_ended = self.is_ended, True
-        if self._awaited_end_count:
+        if not was_ended:
+            self._ended_at_ms = at_ms
+        if self._awaited_end_count and not (was_ended and self._scope.forget_ms):
             self._awaited_end_count -= 1
+            self._final_at_ms = at_ms
             return False
         return not was_ended
 

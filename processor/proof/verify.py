@@ -91,7 +91,7 @@ class PartitionProof:
             if value is None:
                 end_count += 1
                 if is_past_chunks:
-                    session.pass_end(offset)
+                    session.pass_end(Logged(offset, timestamp_ms, log_time_ms, None))
                 else:
                     session.take_end(Logged(offset, timestamp_ms, log_time_ms, None))
                 continue
