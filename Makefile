@@ -2,12 +2,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+PLOTS := $(VENV)/.plots
+PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint types unit fuzz simulate e2e chaos test bench up down
+.PHONY: help setup demo docs fmt lint types unit fuzz simulate e2e chaos test bench bench-short bench-peers audit licences image up down
 
 help: ## Show these targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / {printf "  %-8s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) ## Make .venv with all that is locked, and the project itself
 
@@ -58,11 +60,38 @@ test: setup ## Run everything
 	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory e2e
 
-bench: setup ## Measure throughput; ARGS="--help" for the options
+bench: $(PLOTS) ## Measure beside the installed peers, about 20 minutes; ARGS="--help" for the options
 	$(BIN)/python benchmarks/bench.py $(ARGS)
 
-up: ## Start Kafka and a worker in Docker
-	docker compose up --build --detach worker
+bench-short: setup ## Measure for two minutes, and fail if it fell behind the committed figures
+	$(BIN)/python benchmarks/bench.py --short
+
+# In an environment of their own: what the peers depend on need not fit.
+bench-peers: ## Install the peers that are Python packages; Kafka Streams needs a JDK and Maven
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet -r benchmarks/peers/requirements.txt
+
+$(PLOTS): $(INSTALLED) deploy/bench.lock
+	@$(BIN)/pip install --quiet --require-hashes -r deploy/bench.lock
+	@touch $@
+
+docs: setup ## Make the documentation's site in build/site; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going --quiet -E -c docs . build/site
+	@echo "open build/site/index.html"
+
+# Strict: where the index has no advisories it would else have nothing to say, and pass.
+audit: setup ## Look for known faults of what is locked; needs PyPI's advisories
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r deploy/requirements.lock
+
+licences: setup ## Write docs/licences.md
+	$(BIN)/python -m tests.licences
+
+image: ## Build the image in Docker: the same commit gives the same bytes
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) docker buildx build --provenance=false \
+		--output type=docker,name=processor:0.1.0,rewrite-timestamp=true .
+
+up: ## Start Kafka and two workers in Docker
+	docker compose up --build --detach
 
 down: ## Stop them and forget their data
-	docker compose down --volumes
+	docker compose --profile "*" down --volumes

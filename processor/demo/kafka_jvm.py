@@ -12,6 +12,7 @@ from processor.core.errors import ConfigError
 from processor.demo.local_broker import HOST, LocalBroker, free_ports, home_for, stopped_on_failure
 
 KAFKA_VERSION: Final = "4.1.1"
+KAFKA_JARS: Final = f"kafka-{KAFKA_VERSION}"
 KAFKA_FILES: Final = Path(__file__).parent / "kafka"
 # Any well-formed id will do: every broker here is a cluster of its own.
 CLUSTER_ID: Final = "4L6g3nShT-eMCtK--X86sw"
@@ -96,14 +97,14 @@ def start_jvm(
     return broker
 
 
-def cache_dir() -> Path:
-    """Return where the jars are kept, there or not yet."""
+def cache_dir(name: str = KAFKA_JARS) -> Path:
+    """Return where jars are kept under ``name``, by default the broker's, there or not yet."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "poimen-processor" / f"kafka-{KAFKA_VERSION}"
+    return Path(home) / "poimen-processor" / name
 
 
-def fetch_jars() -> Path:
-    """Return a folder with the broker's jars, fetching them the first time.
+def fetch_jars(pom: Path = KAFKA_FILES / "pom.xml", name: str = KAFKA_JARS) -> Path:
+    """Return a folder with the jars of ``pom``, by default the broker's, fetched the first time.
 
     The folder appears whole or not at all, so that two processes may fetch at once and a cut one
     leaves nothing that looks complete.
@@ -111,17 +112,17 @@ def fetch_jars() -> Path:
     Raises:
         ConfigError: Maven is missing or could not fetch them; the message holds what it said.
     """
-    jars = cache_dir()
+    jars = cache_dir(name)
     if jars.is_dir():
         return jars
     maven = shutil.which("mvn")
     if maven is None:
-        message = "a broker on the JVM needs Maven to fetch Apache Kafka: install mvn"
+        message = "Apache Kafka on the JVM is fetched by Maven: install mvn"
         raise ConfigError(message)
     jars.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=jars.parent) as scratch:
         fetched = Path(scratch) / "jars"
-        _run_maven(maven, fetched)
+        _run_maven(maven, pom, fetched)
         try:
             fetched.rename(jars)
         except OSError:
@@ -131,13 +132,13 @@ def fetch_jars() -> Path:
     return jars
 
 
-def _run_maven(maven: str, output_dir: Path) -> None:
+def _run_maven(maven: str, pom: Path, output_dir: Path) -> None:
     done = subprocess.run(  # noqa: S603 - Maven as found on the path, with our own arguments
         [
             maven,
             "--quiet",
             "--batch-mode",
-            f"--file={KAFKA_FILES / 'pom.xml'}",
+            f"--file={pom}",
             "dependency:copy-dependencies",
             "-DincludeScope=runtime",
             f"-DoutputDirectory={output_dir}",
@@ -149,7 +150,7 @@ def _run_maven(maven: str, output_dir: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        message = f"Maven could not fetch Apache Kafka {KAFKA_VERSION}:\n{done.stdout.strip()}"
+        message = f"Maven could not fetch what {pom} names:\n{done.stdout.strip()}"
         raise ConfigError(message)
 
 

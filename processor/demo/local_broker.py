@@ -95,6 +95,11 @@ class LocalBroker:
         return f"{HOST}:{self.port}"
 
     @property
+    def pid(self) -> int:
+        """Return its process id; raises RuntimeError while it isn't running."""
+        return self._running().pid
+
+    @property
     def evicts_members(self) -> bool:
         """Tell whether it drops group members that stop sending heartbeats."""
         return self.name in EVICTING
@@ -178,11 +183,14 @@ class LocalBroker:
         """Let a frozen broker go on (SIGCONT)."""
         self._signal(signal.SIGCONT)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             message = f"the {self.name} broker on {self.bootstrap} isn't running: start() it first"
             raise RuntimeError(message)
-        os.killpg(self._process.pid, number)
+        return self._process
+
+    def _signal(self, number: signal.Signals) -> None:
+        os.killpg(self._running().pid, number)
 
     def _is_stopped(self) -> bool:
         """Tell whether every thread of the process group is stopped; needs Linux's /proc."""

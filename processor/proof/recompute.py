@@ -11,11 +11,12 @@ behind it are judged by themselves.
 The message that closed a chunk is often not read yet when the chunk comes; the chunk then waits
 for its session's next message. So all that is in memory is what was open in the worker, and mostly
 one chunk a session. What the log can't tell is taken as given: that the clock closed a chunk after
-its last record, and that the chunks topic refused a record.
+its last record, that the chunks topic refused a record, and that a session was dropped under an
+earlier policy, which forgets those that have ended.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import islice, takewhile
 from typing import Final
@@ -30,7 +31,6 @@ from processor.core.session_state import SessionState
 from processor.counters import counter_named, has_counter
 from processor.headers import TRACE_CONTEXT
 from processor.proof.chunk_rule import Rule, rule_of
-from processor.proof.dead_letters import is_session
 from processor.proof.message import Message
 from processor.proof.repeats import left_out
 from processor.proof.report import FaultKind
@@ -96,27 +96,17 @@ class Recomputation:
         self._scope = scope
         self._sessions: dict[bytes, _Session] = {}
         self._rules: dict[tuple[object, ...], Rule | None] = {}
-        self._log_time_ms = 0
         self._is_past_chunks = False
 
-    def take_records(self, messages: Sequence[Message], repeats: Mapping[int, int]) -> None:
-        """Take the log's next messages, and which of them repeat one by their ids."""
-        for message in messages:
-            self._log_time_ms = max(self._log_time_ms, message.timestamp)
-            key = message.key or b""
-            if not is_session(key):
-                continue
-            session = self._session(key)
-            is_needed = session.due or not self._is_past_chunks
-            if not is_needed or message.offset < session.state.next_offset:
-                continue
-            at = (message.offset, message.timestamp, self._log_time_ms)
-            about = (message.value, message.headers, repeats.get(message.offset))
-            session.queue.append(Logged(*at, *about))
-            if session.due:
-                self._settle(session)
-        if not self._scope.is_by_time and _ARRIVAL not in self._scope.report.warnings:
-            self._scope.report.warnings.append(_ARRIVAL)
+    def take(self, key: bytes, logged: Logged) -> None:
+        """Take the log's next message of a session."""
+        session = self._sessions.get(key) or self._session(key)
+        is_needed = session.due or not self._is_past_chunks
+        if not is_needed or logged.offset < session.state.next_offset:
+            return
+        session.queue.append(logged)
+        if session.due:
+            self._settle(session)
 
     def take_chunk(self, seen: Seen) -> None:
         """Take the next chunk, the log being read as far as its last record."""
@@ -133,6 +123,8 @@ class Recomputation:
 
     def finish(self) -> None:
         """Judge the chunks that still wait, once the log is read."""
+        if not self._scope.is_by_time and _ARRIVAL not in self._scope.report.warnings:
+            self._scope.report.warnings.append(_ARRIVAL)
         for session in self._sessions.values():
             while session.due:
                 self._judge(session, session.due.popleft())
@@ -198,7 +190,13 @@ class Recomputation:
         if rule is None:
             return None
         chunk, needed = seen.chunk, session.needed_for(seen, self._scope.window)
-        held = SessionAccumulator(session.state, rule.policy)
+        state = session.state
+        if chunk.t == 1 and state.ended and not chunk.policy.forget_ended_after_s:
+            # Forgotten under an earlier policy; an end before its records was ignored.
+            state = replace(SessionState.new(chunk.session), next_offset=state.next_offset)
+            while needed and chunk.records and needed[0].value is None:
+                needed.pop(0)
+        held = SessionAccumulator(state, rule.policy)
         for logged, record in zip(needed, rule.records(chunk.session, needed), strict=True):
             if logged.value is None:
                 closed = held.end(logged.offset, logged.log_time_ms)

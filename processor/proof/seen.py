@@ -33,12 +33,13 @@ class Seen:
         chunk: The chunk.
         size_bytes: Bytes of the message's value.
         values: The records' bytes, ``None`` for one that is omitted.
+        last_offset: Offset up to which the log is needed; -1 when it holds no record.
 
     Raises:
         StateError: It is no chunk of a log.
     """
 
-    __slots__ = ("chunk", "message", "size_bytes", "values")
+    __slots__ = ("chunk", "last_offset", "message", "size_bytes", "values")
 
     def __init__(self, message: Message) -> None:
         value = message.value or b""
@@ -51,15 +52,13 @@ class Seen:
         except ValueError as error:
             message_text = f"not a chunk: {error}"
             raise StateError(message_text) from error
+        self.last_offset = -1
         for record, value_bytes in zip(self.chunk.records, self.values, strict=True):
-            if record.offset is None or (value_bytes is None) != (record.omitted is not None):
+            offset = record.offset
+            if offset is None or (value_bytes is None) != (record.omitted is not None):
                 message_text = "not a chunk: a record without its offset or its value"
                 raise StateError(message_text)
-
-    @property
-    def last_offset(self) -> int:
-        """Offset up to which the log is needed; -1 when it holds no record."""
-        return max((it.offset or 0 for it in self.chunk.records), default=-1)
+            self.last_offset = max(self.last_offset, offset)
 
     def omitted(self) -> Omitted:
         """Return what stands for its only record.
@@ -89,6 +88,7 @@ class Scope:
         window: Offsets in which repeated records are left out, the most that any chunk says.
         forget_ms: After so long a session that ended begins anew, as the latest chunk says; 0 is
             never.
+        least_forget_ms: The least that any chunk has said of that; what was forgotten stays so.
     """
 
     def __init__(
@@ -104,6 +104,7 @@ class Scope:
         self._max_tokens = 0
         self.window = 0
         self.forget_ms = 0
+        self.least_forget_ms = 0
         self._counter: TokenCounter | None = None
         self._counter_name = ""
 
@@ -116,6 +117,12 @@ class Scope:
         if chunk.token_counter != self._counter_name:
             self._counter_name = chunk.token_counter
             self._counter = self._counter_named(chunk.token_counter)
+
+    def note_forgetting(self, forget_ms: int) -> None:
+        """Take after how long a chunk's policy forgets ended sessions; 0 is never."""
+        self.forget_ms = forget_ms
+        if forget_ms:
+            self.least_forget_ms = min(self.least_forget_ms or forget_ms, forget_ms)
 
     def note_time(self, timestamp_type: int) -> None:
         """Take the kind of a record's timestamp."""

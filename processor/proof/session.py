@@ -251,14 +251,14 @@ class SessionProof:
 
     def _begin_anew_if_forgotten(self, seen: Seen) -> None:
         """Begin another chain where this chunk is the first of a session that was forgotten."""
-        if not (self._is_final and seen.chunk.t == 1 and seen.chunk.policy.forget_ended_after_s):
+        if not (self._is_final and seen.chunk.t == 1 and self._scope.least_forget_ms):
             return
         self._chain, self._is_final = ChainProof(self.name, self._scope), False
         first, ended_at_ms = next(iter(self._queue), None), self._final_at_ms
         if first is None or ended_at_ms is None or not self._scope.is_by_time:
             return
         silent_ms = first.log_time_ms - ended_at_ms
-        if seen.chunk.records and silent_ms <= self._scope.forget_ms:
+        if seen.chunk.records and silent_ms <= self._scope.least_forget_ms:
             what = f"begins the session anew only {silent_ms / 1000:g} s after its end"
             self._scope.blame_chunk(FaultKind.GAP, seen, what)
 

@@ -54,6 +54,9 @@ class _Session(msgspec.Struct, array_like=True, frozen=True):
     last_at_ms: int = 0
 
 
+_decode_session: Final = msgspec.msgpack.Decoder(_Session).decode
+
+
 class Counts(msgspec.Struct, array_like=True):
     """What became of the partition's records since its first.
 
@@ -155,13 +158,22 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
     """
     for key, value in entries.items():
         if key != PARTITION_KEY:
-            entry_of = f"{where}, session {key!r}"
-            entry = _decode(value, _Session, entry_of, REBUILD)
+            at = f"{where}, session {key!r}"
+            entry = _decode(value, _Session, at, REBUILD)
             try:
-                session = key.decode()
+                yield _state(key.decode(), entry)
             except UnicodeDecodeError as error:
-                raise _damaged(entry_of, error, REBUILD) from error
-            yield _state(session, entry)
+                raise _damaged(at, error, REBUILD) from error
+
+
+def read_dormant(key: bytes, value: bytes) -> _Session | None:
+    """Return a session's entry, or ``None`` if it has open records or can't be read."""
+    try:
+        key.decode()
+        entry = _decode_session(value[1:])
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
+        return None
+    return None if entry.records or value[:1] not in _READABLE else entry
 
 
 def _state(session: str, entry: _Session) -> SessionState:
