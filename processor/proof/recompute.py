@@ -11,10 +11,12 @@ behind it are judged by themselves.
 The message that closed a chunk is often not read yet when the chunk comes; the chunk then waits
 for its session's next message. So all that is in memory is what was open in the worker, and mostly
 one chunk a session. What the log can't tell is taken as given: that the clock closed a chunk after
-its last record, and that the chunks topic refused a record.
+its last record, that the chunks topic refused a record, and that a session was dropped under an
+earlier policy, which forgets those that have ended.
 """
 
 from collections import deque
+from dataclasses import replace
 from hashlib import sha256
 from itertools import islice, takewhile
 from typing import Final
@@ -188,7 +190,13 @@ class Recomputation:
         if rule is None:
             return None
         chunk, needed = seen.chunk, session.needed_for(seen, self._scope.window)
-        held = SessionAccumulator(session.state, rule.policy)
+        state = session.state
+        if chunk.t == 1 and state.ended and not chunk.policy.forget_ended_after_s:
+            # Forgotten under an earlier policy; an end before its records was ignored.
+            state = replace(SessionState.new(chunk.session), next_offset=state.next_offset)
+            while needed and chunk.records and needed[0].value is None:
+                needed.pop(0)
+        held = SessionAccumulator(state, rule.policy)
         for logged, record in zip(needed, rule.records(chunk.session, needed), strict=True):
             if logged.value is None:
                 closed = held.end(logged.offset, logged.log_time_ms)

@@ -88,6 +88,7 @@ class Scope:
         window: Offsets in which repeated records are left out, the most that any chunk says.
         forget_ms: After so long a session that ended begins anew, as the latest chunk says; 0 is
             never.
+        least_forget_ms: The least that any chunk has said of that; what was forgotten stays so.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class Scope:
         self._max_tokens = 0
         self.window = 0
         self.forget_ms = 0
+        self.least_forget_ms = 0
         self._counter: TokenCounter | None = None
         self._counter_name = ""
 
@@ -115,6 +117,12 @@ class Scope:
         if chunk.token_counter != self._counter_name:
             self._counter_name = chunk.token_counter
             self._counter = self._counter_named(chunk.token_counter)
+
+    def note_forgetting(self, forget_ms: int) -> None:
+        """Take after how long a chunk's policy forgets ended sessions; 0 is never."""
+        self.forget_ms = forget_ms
+        if forget_ms:
+            self.least_forget_ms = min(self.least_forget_ms or forget_ms, forget_ms)
 
     def note_time(self, timestamp_type: int) -> None:
         """Take the kind of a record's timestamp."""

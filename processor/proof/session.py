@@ -70,13 +70,7 @@ class SessionProof:
 
     def take_end(self, logged: Logged) -> None:
         """Take an end of session."""
-        if self._is_forgotten_at(logged.log_time_ms):
-            self.is_ended = False
-        if not self.is_ended:
-            self._ended_at_ms = logged.log_time_ms
-        if self._awaited_end_count:
-            self._final_at_ms = logged.log_time_ms
-        if self._is_first_end():
+        if self._is_first_end(logged.log_time_ms):
             self._queue.append(logged)
 
     def pass_record(self, logged: Logged) -> None:
@@ -99,7 +93,7 @@ class SessionProof:
 
     def pass_end(self, logged: Logged) -> None:
         """Take an end of session behind the last chunk."""
-        if self._is_first_end():
+        if self._is_first_end(logged.log_time_ms):
             self._settle_end(logged.offset)
 
     def take_chunk(self, seen: Seen) -> None:
@@ -257,14 +251,14 @@ class SessionProof:
 
     def _begin_anew_if_forgotten(self, seen: Seen) -> None:
         """Begin another chain where this chunk is the first of a session that was forgotten."""
-        if not (self._is_final and seen.chunk.t == 1 and seen.chunk.policy.forget_ended_after_s):
+        if not (self._is_final and seen.chunk.t == 1 and self._scope.least_forget_ms):
             return
         self._chain, self._is_final = ChainProof(self.name, self._scope), False
         first, ended_at_ms = next(iter(self._queue), None), self._final_at_ms
         if first is None or ended_at_ms is None or not self._scope.is_by_time:
             return
         silent_ms = first.log_time_ms - ended_at_ms
-        if seen.chunk.records and silent_ms <= self._scope.forget_ms:
+        if seen.chunk.records and silent_ms <= self._scope.least_forget_ms:
             what = f"begins the session anew only {silent_ms / 1000:g} s after its end"
             self._scope.blame_chunk(FaultKind.GAP, seen, what)
 
@@ -291,11 +285,16 @@ class SessionProof:
             what = f"final, but the log goes on with a record at offset {following.offset}"
             self._scope.blame_chunk(FaultKind.END, seen, what)
 
-    def _is_first_end(self) -> bool:
+    def _is_first_end(self, at_ms: int) -> bool:
         """Tell whether an end of the log asks for a final chunk that has not come yet."""
+        if self._is_forgotten_at(at_ms):
+            self.is_ended = False
         was_ended, self.is_ended = self.is_ended, True
-        if self._awaited_end_count:
+        if not was_ended:
+            self._ended_at_ms = at_ms
+        if self._awaited_end_count and not (was_ended and self._scope.forget_ms):
             self._awaited_end_count -= 1
+            self._final_at_ms = at_ms
             return False
         return not was_ended
 

@@ -113,6 +113,7 @@ class Rebuild:
         self._waiting: set[str] = set()
         self._processed = survey.log_start
         self._counts = Counts()
+        self._is_forgetting = False
         self._low: LowWater | None = None
         self._log_time_ms = 0
         self._fingerprint: tuple[int, int] | None = None
@@ -148,7 +149,8 @@ class Rebuild:
             state = SessionState(chunk.session, chunk.t - 1, previous)
         elif state is None:
             state = SessionState.new(chunk.session)
-        if state.ended and chunk.t == 1 and chunk.policy.forget_ended_after_s:
+        self._is_forgetting |= chunk.policy.forget_ended_after_s > 0
+        if state.ended and chunk.t == 1 and self._is_forgetting:
             state = replace(SessionState.new(chunk.session), next_offset=state.next_offset)
         if (chunk.t, previous) != (state.t + 1, state.digest):
             raise self._unfit(chunk, offset, f"does not follow t={state.t} of its session")

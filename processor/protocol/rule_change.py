@@ -23,7 +23,7 @@ class Reopened(NamedTuple):
 
     Attributes:
         entry: With the replay starting at the first of them.
-        states: The sessions that have open records and keep them.
+        states: The sessions that have open records and keep them, and those whose end is kept.
         changed: Those that don't keep them, nothing open, though in the changelog they have.
     """
 
@@ -71,7 +71,7 @@ def given_back(
 
     Args:
         entry: The partition's entry.
-        states: Its sessions that have open records, as the changelog has them.
+        states: Its sessions that have open records or an end to keep, as the changelog has them.
         log_start: First offset that the log still holds.
         where: Topic and partition, for messages.
 
@@ -81,6 +81,9 @@ def given_back(
     reopened = Reopened(entry, [], [])
     low, log_time_ms = entry.low, entry.log_time_ms
     for state in states:
+        if not state.records:
+            reopened.states.append(state)
+            continue
         first = state.records[0].offset or 0
         if first < log_start:
             message = (

@@ -21,9 +21,9 @@ def tell(app, session):
 def test_a_forgotten_session_begins_anew_whatever_happens_to_workers(deploy):
     app = deploy(partitions=1, idle_s=0, forget_ended_after_s=FORGET_S)
     worker = app.start()
-    app.send([Line(b"a", b"1", 0), Line(b"a", None, 0), Line(b"b", b"1", 0), Line(b"b", None, 0)])
-    app.wait_for_chunks(2)
-    app.send([Line(b"b", b"2", 0), Line(b"b", None, 0)])
+    # At once, so that no time passes between an end of b and what comes next.
+    told = [Line(b"b", it, 0) for it in (b"1", None, b"2", None)]
+    app.send([Line(b"a", b"1", 0), Line(b"a", None, 0), *told])
     app.wait_for_chunks(3)
     app.kill(worker)
     worker = app.start()

@@ -1,44 +1,11 @@
 """Traces of a real worker, as a collector of OpenTelemetry receives them."""
 
-import gzip
 import json
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
+from tests.collector import collector
 from tests.e2e.producing import Line
 
 PARENT = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-
-
-@contextmanager
-def collector():
-    """Take exports of spans, and yield where to send them and the list of what came."""
-    received = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if self.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
-            received.append(ExportTraceServiceRequest.FromString(body))
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", received
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def test_a_chunks_message_continues_the_trace_that_the_collector_has(deploy, monkeypatch):
@@ -53,9 +20,8 @@ def test_a_chunks_message_continues_the_trace_that_the_collector_has(deploy, mon
         app.wait_until_caught_up()
         worker.terminate()
         (message,) = app.read(app.chunks)
-        exports = [it for one in received for it in one.resource_spans]
-    (span,) = [it for one in exports for by in one.scope_spans for it in by.spans]
-    named = {it.key: it.value.string_value for it in exports[0].resource.attributes}
+    (span,) = [it for one in received for by in one.scope_spans for it in by.spans]
+    named = {it.key: it.value.string_value for it in received[0].resource.attributes}
     assert named["service.name"] == app.topics.app_id
     _, trace_id, span_id, _ = dict(message.headers)["traceparent"].decode().split("-")
     assert (span.trace_id.hex(), span.span_id.hex()) == (trace_id, span_id)

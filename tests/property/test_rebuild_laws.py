@@ -80,7 +80,8 @@ class World:
         self.letters += [
             SimpleNamespace(headers=it.headers, value=it.value) for it in transaction.dead_letters
         ]
-        self.entries |= transaction.entries
+        merged = {**self.entries, **transaction.entries}
+        self.entries = {key: value for key, value in merged.items() if value is not None}
         self.committed = transaction.next_offset
 
     def rebuilt(self, committed, size):

@@ -21,6 +21,7 @@ from processor.protocol.port import Batch
 from processor.settings import Settings
 from processor.testing import FakeClock, RecordingMetrics
 from processor.tracing import ChunkTracer, span_context
+from tests.collector import collector
 from tests.history import QUARTERS, log_of
 from tests.property.one_log import OneLog
 from tests.unit.proof.verifying import verify
@@ -146,6 +147,30 @@ def test_tracing_without_its_packages_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "processor.tracing", None)
     with pytest.raises(ConfigError, match=r"PROCESSOR_TRACING.*processor\[otel\]"):
         create_app(Settings(app_id="a", tracing=True))
+
+
+@pytest.mark.parametrize("named", [None, "mine"])
+def test_spans_go_to_the_collector_that_the_standard_variables_name(named):
+    code = """
+from processor.tracing import chunk_tracer
+from tests.builders import chunk_all, records
+from processor.core.policy import ChunkPolicy
+partition = chunk_tracer("app", "records").partition(3)
+for chunk in chunk_all(records([1, 2]), ChunkPolicy()):
+    partition.begin(chunk).end()
+"""
+    with collector() as (url, received):
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+            **({} if named is None else {"OTEL_SERVICE_NAME": named}),
+        }
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment)  # noqa: S603
+    (one,) = received
+    about = {it.key: it.value.string_value for it in one.resource.attributes}
+    assert about["service.name"] == (named or "app")
+    assert [it.name for by in one.scope_spans for it in by.spans] == ["process records"]
 
 
 def test_opentelemetry_is_not_imported_while_tracing_is_off():

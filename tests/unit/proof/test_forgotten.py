@@ -45,3 +45,16 @@ def test_a_chain_that_begins_anew_without_an_end_is_a_gap():
     anew = chunks_of(log[1:], FORGETTING)
     assert len(rest) == len(anew)
     assert faults(log, [first, *anew])["GAP"] == 1
+
+
+@pytest.mark.parametrize("size", [1, 99])
+def test_a_session_that_was_dropped_stays_so_when_nothing_is_forgotten_any_more(size):
+    log = log_of("a:1", "a.", *["b:1"] * 4, "a:2", "a.", "b.")
+    first, again, rest = chunks_of(log, FORGETTING)
+    encoded = [
+        it._replace(value=it.value.replace(b',"forget_ended_after_s":3', b""))
+        for it in (again, rest)
+    ]
+    assert b"forget" not in encoded[0].value
+    report = verify(log, [first, *encoded], size=size, recompute=True)
+    assert report.is_clean, report.lines()

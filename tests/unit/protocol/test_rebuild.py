@@ -168,3 +168,19 @@ def test_app_that_began_at_the_end_of_the_log_is_not_rebuilt():
     latest = ChunkerConfig("records", ChunkPolicy(10), CharsOverFour(), start_at_end=True)
     with pytest.raises(ConfigError, match="KAFKA_AUTO_OFFSET_RESET=latest"):
         rebuilding(config=latest)
+
+
+def test_a_session_that_was_forgotten_stands_where_its_last_chain_does():
+    policy = ChunkPolicy(10, forget_ended_after_s=3.0)
+    config = ChunkerConfig("records", policy, CharsOverFour())
+    log = log_of("a:1", "a.", *["b:1"] * 4, "a:2", "a.", "c:1")
+    made = rebuilt(log, chunks=chunks_of(log, policy, source=("records", 2)), config=config)
+    a = made.states["a"]
+    assert (a.t, a.ended, a.next_offset) == (1, True, 7)
+    # As long as the log has the end, its time is known again.
+    assert (
+        rebuilt(log, committed=9, chunks=chunks_of(log, policy, source=("records", 2)))
+        .states["a"]
+        .last_at_ms
+        == log[7].timestamp
+    )
