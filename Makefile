@@ -6,7 +6,8 @@ PLOTS := $(VENV)/.plots
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt lint types unit simulate e2e chaos test bench bench-short bench-peers up down
+.PHONY: help setup demo docs fmt lint types unit simulate e2e chaos test bench bench-short \
+	bench-peers audit licences image up down
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,8 +73,23 @@ $(PLOTS): $(INSTALLED) deploy/bench.lock
 	@$(BIN)/pip install --quiet --require-hashes -r deploy/bench.lock
 	@touch $@
 
-up: ## Start Kafka and a worker in Docker
-	docker compose up --build --detach worker
+docs: setup ## Make the documentation's site in build/site; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . build/site
+	@echo "open build/site/index.html"
+
+# Strict: where the index has no advisories it would else have nothing to say, and pass.
+audit: setup ## Look for known faults of what is locked; needs PyPI's advisories
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r deploy/requirements.lock
+
+licences: setup ## Write docs/licences.md
+	$(BIN)/python -m tests.licences
+
+image: ## Build the image in Docker: the same commit gives the same bytes
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) docker buildx build --provenance=false \
+		--output type=docker,name=processor:0.1.0,rewrite-timestamp=true .
+
+up: ## Start Kafka and two workers in Docker
+	docker compose up --build --detach
 
 down: ## Stop them and forget their data
-	docker compose down --volumes
+	docker compose --profile "*" down --volumes

@@ -4,22 +4,20 @@
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from processor.agents.chunker import chunker
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.kafka.flow import chunking
 from processor.kafka.table import SessionTable
+from processor.kafka.topic_checks import RETENTION_SHARE
 from processor.kafka.topics import check_topics, create_topics
 from processor.partitioned_app import PartitionedApp
 from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.dead_letter_limit import DeadLetterLimit
 from processor.settings import Settings, listed
 from processor.settings_loading import load_settings
-
-#: An open record is written to the changelog before a quarter of its topic's retention is over.
-_RETENTION_SHARE: Final = 4
 
 
 class ChunkerApp(PartitionedApp):
@@ -45,7 +43,7 @@ class ChunkerApp(PartitionedApp):
         records = await check_topics(self.settings)
         if records.retention_ms > 0:
             self._config = replace(
-                self._config, max_replay_ms=records.retention_ms // _RETENTION_SHARE
+                self._config, max_replay_ms=records.retention_ms // RETENTION_SHARE
             )
 
 

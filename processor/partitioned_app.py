@@ -1,7 +1,6 @@
 """The frame of a Faust app that reads one topic, partition by partition, exactly once."""
 
 import asyncio
-import gc
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, cast
@@ -22,6 +21,7 @@ from processor.kafka.recovery import PartitionTables, group_log
 from processor.kafka.rights import flow_rights
 from processor.kafka.transport import Consumer, Transport
 from processor.ops.counting import CountingMetrics
+from processor.ops.memory import tune_memory
 from processor.ops.panel import Panel
 from processor.ops.stacks import exit_stuck
 from processor.ops.vitals import VitalsReader
@@ -36,8 +36,6 @@ _REVOKE_TIMEOUT_S: Final = 5.0
 _STOP_TIMEOUT_S: Final = 10.0
 #: Batches that wait between fetch and agent.
 _BUFFERED_BATCHES: Final = 8
-#: Objects made before the garbage collector looks for cycles; Python's default is 700.
-_COLLECT_AFTER: Final = 50_000
 
 
 class _OurClientsAlone(faust.app.BootStrategy):
@@ -94,7 +92,7 @@ class PartitionedApp(faust.App):
         self.on_partitions_revoked.connect(self._hold)
 
     @property
-    def job(self) -> Job:
+    def job(self) -> Job[Any]:
         """What its partitions are opened for."""
         raise NotImplementedError
 
@@ -170,7 +168,7 @@ class PartitionedApp(faust.App):
 
     async def on_start(self) -> None:
         """Start, committing from now on."""
-        _tune_garbage_collection()
+        tune_memory()
         await super().on_start()
         self.add_future(self.partitions.commit_forever())
         self._watch()
@@ -202,14 +200,6 @@ class PartitionedApp(faust.App):
     async def _hold(self, *_: object, **__: object) -> None:
         group_log.info("partitions revoked", extra={"topic": self.flow.input_topic})
         await self.partitions.revoke(_REVOKE_TIMEOUT_S)
-
-
-def _tune_garbage_collection() -> None:
-    """Collect rarely: a record is four tracked objects, and none of them in a cycle."""
-    gc.collect()
-    # What is imported by now stays for ever and need not be looked at again.
-    gc.freeze()
-    gc.set_threshold(_COLLECT_AFTER, 20, 20)
 
 
 def _faust_settings(settings: Settings) -> dict[str, Any]:

@@ -130,8 +130,9 @@ class Settings(BaseSettings):
     """Commit a partition at most this often."""
     compression: Annotated[Literal["none", "snappy", "lz4", "zstd"], LowerCase] = "zstd"
     """Compression of what is written; none saves a worker's CPU, zstd lets larger records pass."""
-    max_replay_records: Count = 200_000
-    """Records of a partition that a restart may have to read again."""
+    max_replay_records: Count | None = None
+    """Records of a partition that a restart may have to read again; unset: 200,000, or three times
+    those that are open, if more."""
     max_dead_letter_ratio: Annotated[float, Field(ge=0, le=1)] = 0.1
     """Stop when more than this share of a partition's last records has no session; 1: never."""
     max_consecutive_dead_letters: Annotated[int, Field(ge=0)] = 100

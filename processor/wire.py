@@ -199,16 +199,18 @@ class WireBytes(msgspec.Struct, frozen=True):
 
 
 class WireRecord(msgspec.Struct, frozen=True):
-    """A record as a chunk carries it; exactly one of the four fields before the last is there."""
+    """A record as a chunk carries it: by one of ``value``, ``text``, ``base64`` and ``omitted``."""
 
     offset: int | None
     token_count: int
     timestamp_ms: int | None = None
     # msgspec knows no optional Raw; an empty one stands for none.
-    value: msgspec.Raw = msgspec.Raw()
+    value: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     text: str | None = None
     encoded: str | None = msgspec.field(name="base64", default=None)
     omitted: str | None = None
+    size_bytes: int | None = msgspec.field(name="bytes", default=None)
+    sha256: str | None = None
     headers: dict[str, str | WireBytes | None] = {}
 
     @property

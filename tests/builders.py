@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 
 from processor.core.chunks import Chunk
 from processor.core.policy import ChunkPolicy
-from processor.core.records import Record
+from processor.core.records import Headers, Record
 from processor.streaming import chunks
 from processor.testing import VecSource
+from processor.wire import ChunkEncoder, read_value
 
 
 class WordCounter:
@@ -45,6 +46,22 @@ def chunk_all(items: Iterable[Record], policy: ChunkPolicy) -> list[Chunk]:
         return [chunk async for chunk in chunks(VecSource(items), policy, WordCounter())]
 
     return asyncio.run(collect())
+
+
+def chunk_lines(*texts: bytes, session: str = "s", max_tokens: int = 2) -> list[bytes]:
+    """Encoded chunks of records with these values, each a token."""
+    policy = ChunkPolicy(max_tokens=max_tokens)
+    encode = ChunkEncoder(policy, "words", "records", 0).encode
+    found = chunk_all(told_records(*texts, session=session), policy)
+    return [encode(it) for it in found]
+
+
+def told_records(*texts: bytes, session: str = "s", headers: Headers = ()) -> list[Record]:
+    """Records with these values, a second apart, at offsets from 0."""
+    return [
+        Record(session, it, 1, i, 1000 * i, carried=read_value(it)[1], headers=headers)
+        for i, it in enumerate(texts)
+    ]
 
 
 def values(items: Iterable[Chunk | Record]) -> list[bytes]:

@@ -39,6 +39,14 @@ def log_of(*items, step_ms=1000, every=1):
     return messages
 
 
+def log_messages(log):
+    """The messages of a log that the strategy ``logs`` draws."""
+    return [
+        Message(it.offset, it.session.encode(), None if is_end else it.value, it.timestamp_ms)
+        for it, is_end in log
+    ]
+
+
 def repeated_of(log, size):
     """Offsets of the records that repeat one of their session by its id, naively."""
     known = [

@@ -27,11 +27,16 @@ VERBS: Final[Mapping[str, str]] = {
     "produce": "processor.cli.produce:produce",
     "tail": "processor.cli.tail:tail",
     "verify": "processor.cli.verify:verify",
+    "explain": "processor.cli.explain:explain",
+    "rechunk": "processor.cli.rechunk:rechunk",
     "dead-letters": "processor.cli.dead_letters:dead_letters",
     "topics": "processor.cli.topics:topics",
     "state": "processor.cli.state:state",
+    "doctor": "processor.cli.doctor:doctor",
     "config": "processor.cli.config:config",
+    "schema": "processor.cli.schema:schema",
     "health": "processor.cli.health:health",
+    "completion": "processor.cli.completion:completion",
 }
 
 # The first that an error is an instance of gives the code; 69, 70 and 78 are sysexits.h's

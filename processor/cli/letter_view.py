@@ -2,9 +2,9 @@
 
 import base64
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
+from processor.cli.shown import moment, printable
 from processor.protocol.letters import Letter
 
 
@@ -27,12 +27,12 @@ def row_of(letter: Letter, *, is_redriven: bool) -> dict[str, Any]:
 def row_text(row: Mapping[str, Any]) -> str:
     """Return a row of a list as a line."""
     size = "end of session" if row["bytes"] is None else f"{row['bytes']:,} bytes"
-    parts = [row["letter"], _time(row["timestamp_ms"]), row["reason"], row["origin"], size]
+    parts = [row["letter"], moment(row["timestamp_ms"]), row["reason"], row["origin"], size]
     if row["replay_count"]:
         parts.append(f"sent again {row['replay_count']} times before")
     if row["redriven"]:
         parts.append("redriven")
-    return "  ".join(_printable(it) for it in parts)
+    return "  ".join(printable(it) for it in parts)
 
 
 def group_text(group: Mapping[str, Any]) -> str:
@@ -40,7 +40,7 @@ def group_text(group: Mapping[str, Any]) -> str:
     parts = [f"{group['count']:,}", group["reason"], f"from {group['origin']}"]
     if group["redriven"]:
         parts.append("redriven")
-    return "  ".join(_printable(it) for it in parts)
+    return "  ".join(printable(it) for it in parts)
 
 
 def document_of(letter: Letter) -> dict[str, Any]:
@@ -62,11 +62,11 @@ def shown(letter: Letter) -> str:
     record = letter.record
     return "\n".join(
         [
-            f"{letter}  {_time(record.timestamp)}",
-            f"  reason: {_printable(letter.reason)}",
-            f"  origin: {_printable(letter.origin)}",
+            f"{letter}  {moment(record.timestamp)}",
+            f"  reason: {printable(letter.reason)}",
+            f"  origin: {printable(letter.origin)}",
             f"  key: {_literal(record.key)}",
-            *(f"  header {_printable(name)}: {_literal(value)}" for name, value in record.headers),
+            *(f"  header {printable(name)}: {_literal(value)}" for name, value in record.headers),
             f"  value: {_literal(record.value)}",
         ]
     )
@@ -85,13 +85,3 @@ def _literal(value: bytes | None) -> str:
     """Return bytes as text in quotes, as bytes where they are no text."""
     carried = _carried(value)
     return repr(value) if isinstance(carried, dict) else "-" if carried is None else repr(carried)
-
-
-def _time(timestamp_ms: int) -> str:
-    moment = datetime.fromtimestamp(timestamp_ms / 1_000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _printable(text: str) -> str:
-    # Whoever wrote the record may have put anything there, terminal codes included.
-    return text if text.isprintable() else ascii(text)

@@ -26,7 +26,9 @@ from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.connection import client_settings
 from processor.kafka.flow import chunking
 from processor.kafka.reading import partition_reader, read_to_end
+from processor.kafka.rights import right_errors
 from processor.protocol.changelog import decode_partition, decode_sessions
+from processor.protocol.loading import all_entries
 from processor.protocol.port import Survey
 from processor.protocol.rebuild import Rebuild, Rebuilt, check_nothing_deleted
 from processor.protocol.start_checks import SESSION_REMEDIES, check_changelog_whole
@@ -90,13 +92,13 @@ async def _rebuild_one(settings: Settings, number: int, consent: _Consent) -> di
         if not consent.is_dry_run:
             # First, so that the last owner's transaction is out or gone when the topics are read.
             await broker.fence()
-        there = await broker.read_changelog()
+        there = await all_entries(broker)
         if not consent.is_forced:
             _refuse_readable(there, where)
         survey = await broker.survey([])
         # Written into this topic, it would still be one whose beginning is missing.
         check_changelog_whole(survey, SESSION_REMEDIES, where)
-        with progress_bar(f"reading {where}", 0) as bar:
+        with right_errors(settings, "Read"), progress_bar(f"reading {where}", 0) as bar:
             made = await _read(settings, number, survey, consent, bar)
         if not consent.is_dry_run:
             gone: dict[bytes, bytes | None] = dict.fromkeys(there)

@@ -35,7 +35,7 @@ class Producer(Protocol):
         *,
         value: bytes | None,
         key: bytes,
-        headers: Sequence[tuple[str, bytes]],
+        headers: list[tuple[str, bytes]],
     ) -> Awaitable[object]:
         """Hand a message over; the result can be awaited for its delivery."""
         ...
@@ -70,7 +70,7 @@ class Sender:
             await self._deliver_oldest()
         try:
             sent = await self._producer.send(
-                self._topic, value=value, key=session.encode(), headers=headers
+                self._topic, value=value, key=session.encode(), headers=list(headers)
             )
         except MessageSizeTooLargeError as error:
             await self.deliver()

@@ -13,6 +13,7 @@ from processor.app import chunker_config
 from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
 from processor.cli.partition_view import PartitionView, open_counts
 from processor.cli.rebuild import rebuild
+from processor.cli.shown import printable
 from processor.cli.stopped import (
     POLICY,
     NoMember,
@@ -34,6 +35,7 @@ from processor.protocol.changelog import (
     decode_sessions,
     encode_partition,
 )
+from processor.protocol.loading import all_entries
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.start_checks import first_entry, world_agrees
 from processor.settings import Settings
@@ -97,7 +99,7 @@ async def _look_at_all(settings: Settings) -> list[PartitionView]:
 
 async def _look(settings: Settings, number: int) -> PartitionView:
     broker = KafkaPartitionBroker(settings, chunking(settings), number, NoMember())
-    entries = await broker.read_changelog()
+    entries = await all_entries(broker)
     where = f"{settings.changelog_topic}[{number}]"
     entry = decode_partition(entries, where)
     states = {it.session: it for it in decode_sessions(entries, where)}
@@ -152,9 +154,7 @@ def _described(row: Mapping[str, Any]) -> str:
         if isinstance(value, dict):
             shown = ", ".join(f"{key}={each}" for key, each in value.items())
         else:
-            shown = "-" if value is None else str(value)
-            # A session id may hold anything, line breaks and terminal codes included.
-            shown = shown if shown.isprintable() else ascii(shown)
+            shown = "-" if value is None else printable(str(value))
         if name not in {"topic", "partition"}:
             lines.append(f"  {name.replace('_', ' ')}: {shown}")
     return "\n".join(lines)
@@ -187,7 +187,7 @@ async def _start_over(settings: Settings, number: int, to: str) -> tuple[int, in
     broker = KafkaPartitionBroker(settings, chunking(settings), number, NoMember())
     try:
         await broker.fence()
-        keys = await broker.read_changelog()
+        keys = await all_entries(broker)
         entry = first_entry(await broker.survey([]), config)
         gone: dict[bytes, bytes | None] = dict.fromkeys(keys)
         # Not deleted but written anew: the group's offset can't be deleted, and an offset

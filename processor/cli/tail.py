@@ -4,29 +4,20 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from typing import Final
 
 import click
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from processor.cli.options import KAFKA, output_option, settings_options
-from processor.core.errors import StateError
+from processor.cli.shown import printable
+from processor.client.chunk import Delivered, decode_message
 from processor.kafka.connection import broker_errors, client_settings
 from processor.kafka.topics import describe_topic
 from processor.settings import Settings
-from processor.wire import WireChunk, decode_chunk
+from processor.wire import WireChunk
 
 _log: Final = logging.getLogger(__name__)
-
-
-class Message(Protocol):
-    """What is read of a Kafka message."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
 
 
 @click.command()
@@ -66,7 +57,7 @@ async def _tail(
 @asynccontextmanager
 async def chunks_as_they_land(
     settings: Settings, *, from_start: bool
-) -> AsyncIterator[AsyncIterator[Message]]:
+) -> AsyncIterator[AsyncIterator[Delivered]]:
     """Yield an endless iterator over the messages of the chunks topic.
 
     Raises:
@@ -94,7 +85,7 @@ async def chunks_as_they_land(
 
 
 async def lines(
-    messages: AsyncIterator[Message], session: str | None, max_chunks: int | None, output: str
+    messages: AsyncIterator[Delivered], session: str | None, max_chunks: int | None, output: str
 ) -> AsyncIterator[str | bytes]:
     """Yield the line to print for each chunk.
 
@@ -111,11 +102,7 @@ async def lines(
     async for message in messages:
         if session is not None and message.key != session.encode():
             continue
-        try:
-            chunk = decode_chunk(message.value or b"")
-        except StateError as error:
-            msg = f"{message.topic}[{message.partition}]@{message.offset}: {error}"
-            raise StateError(msg) from error
+        chunk = decode_message(message)
         yield message.value or b"" if output == "json" else describe(chunk)
         printed += 1
         if printed == max_chunks:
@@ -124,8 +111,7 @@ async def lines(
 
 def describe(chunk: WireChunk) -> str:
     """Return a chunk as one line to read, without its content."""
-    # A session id may hold anything, line breaks and terminal codes included.
-    session = chunk.session if chunk.session.isprintable() else ascii(chunk.session)
+    session = printable(chunk.session)
     source = f"{chunk.source.topic}[{chunk.source.partition}]"
     if chunk.source.first_offset is not None:
         source += f"@{chunk.source.first_offset}-{chunk.source.last_offset}"

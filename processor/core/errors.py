@@ -14,6 +14,10 @@ The branch says what the caller does next::
       StateError        state and log disagree   -> stop the partition, say what to do
         RecordOrderError    an offset that is not above the last one
         ChangelogError      an entry that can't be read
+        ChainError          a chunk that does not follow the one before it in its session
+          GapError            chunks are missing before it
+          RepeatError         its `t` was there before
+          DigestError         a digest is not that of the bytes
       ConfigError       cannot start like this   -> exit 78, name the setting
       UnreachableError  no answer from a broker  -> retry, or exit 69
 """
@@ -79,6 +83,35 @@ class RecordOrderError(StateError):
 
 class ChangelogError(StateError):
     """A changelog entry can't be read."""
+
+
+class ChainError(StateError):
+    """A chunk does not follow the one before it in its session.
+
+    Attributes:
+        session: The session.
+        t: Index of the chunk.
+        partition: Where it stands in the topic of chunks.
+        offset: Likewise.
+    """
+
+    def __init__(self, message: str, session: str, t: int, place: tuple[int, int]) -> None:
+        super().__init__(message)
+        self.session = session
+        self.t = t
+        self.partition, self.offset = place
+
+
+class GapError(ChainError):
+    """Chunks are missing before it."""
+
+
+class RepeatError(ChainError):
+    """There was a chunk of the same session and `t` before."""
+
+
+class DigestError(ChainError):
+    """Its digest is not that of its records, or it names another previous one."""
 
 
 class ConfigError(ProcessorError):

@@ -45,15 +45,20 @@ class PartitionSessions:
         policy: The rule of all its sessions.
         states: Sessions to go on with, such as the changelog's.
         log_time_ms: Largest timestamp seen before the first record to come.
+        dormant: More of them, with nothing open; taken over as it is.
     """
 
     def __init__(
-        self, policy: ChunkPolicy, states: Iterable[SessionState] = (), log_time_ms: int = 0
+        self,
+        policy: ChunkPolicy,
+        states: Iterable[SessionState] = (),
+        log_time_ms: int = 0,
+        dormant: DormantSessions | None = None,
     ) -> None:
         self._policy = policy
         self.log_time_ms = log_time_ms
         self.open_record_count = 0
-        self._dormant = DormantSessions()
+        self._dormant = DormantSessions() if dormant is None else dormant
         self._open: dict[str, SessionAccumulator] = {}
         self._uncovered: OrderedDict[str, LowWater] = OrderedDict()
         self._by_last: OrderedDict[str, None] = OrderedDict()
@@ -126,8 +131,9 @@ class PartitionSessions:
             run = whole.above(held.next_offset)
             closed = held.push_run(run.records, run.times_ms)
             self.open_record_count += len(run.records)
-            self._count_closed(chunk for _, chunk in closed)
-            chunks += closed
+            if closed:
+                self._count_closed(chunk for _, chunk in closed)
+                chunks += closed
             if held.held is None:
                 self._settle(held)
                 continue
@@ -163,9 +169,11 @@ class PartitionSessions:
         if timestamp_ms is not None and timestamp_ms > self.log_time_ms:
             self.log_time_ms = timestamp_ms
 
-    def close_due(self, now_ms: int) -> list[Chunk]:
-        """Close, by the clock, every chunk whose deadline is before ``now_ms``."""
-        chunks: list[Chunk] = []
+    def close_due(self, now_ms: int) -> Iterator[Chunk]:
+        """Close, by the clock, every chunk whose deadline is before ``now_ms``, as it is taken.
+
+        Whoever has taken enough may leave the rest: it is due until it is closed.
+        """
         self._sort()
         for order in (self._by_last, self._by_first):
             while order:
@@ -175,8 +183,7 @@ class PartitionSessions:
                     break
                 self._count_closed(closed)
                 self._settle(held)
-                chunks += closed
-        return chunks
+                yield from closed
 
     def finish(self) -> list[Chunk]:
         """Close every open chunk because the source ended, in order of their first records."""
@@ -201,6 +208,11 @@ class PartitionSessions:
         self._sort()
         held = self._open[next(iter(self._by_first))].held if self._by_first else None
         return None if held is None else held.opened_at_ms
+
+    @property
+    def dormant_bytes(self) -> int:
+        """Memory of the sessions with nothing open."""
+        return self._dormant.size_bytes
 
     def open_token_counts(self) -> Iterator[int]:
         """Yield the tokens of each open chunk."""

@@ -10,6 +10,7 @@ Versions before that wrote side chains into the parent's file, without an ``agen
 one from another, and they stay where they stand.
 """
 
+from processor.formats.content import Said, text_of
 from processor.formats.format import FormatOptions, Memory
 from processor.formats.json_line import JsonLine
 from processor.formats.transcript import Transcript
@@ -30,6 +31,17 @@ def is_claude(line: JsonLine) -> bool:
     return (kind == "file-history-snapshot" and "snapshot" in line) or (
         kind == "summary" and "leafUuid" in line
     )
+
+
+def said(line: JsonLine) -> Said | None:
+    """Return the message that a line holds; what tools answered comes as the user's."""
+    kind, message = line.text("type"), line.member("message")
+    if kind not in {"user", "assistant"} or not isinstance(message, dict):
+        return None
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    is_answer = any(isinstance(it, dict) and it.get("type") == "tool_result" for it in parts)
+    return Said("tool" if is_answer else kind, text_of(content))
 
 
 def _session_of(line: JsonLine, held: str | None) -> str | None:

@@ -11,6 +11,9 @@ from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from processor.formats.content import Said, said_in
+from processor.formats.json_line import JsonLine
+
 Headers = tuple[tuple[str, bytes], ...]
 #: What a format remembers of its stream; short texts under short names, so that it can be stored.
 Memory = MutableMapping[str, str]
@@ -71,7 +74,9 @@ class FormatEntry(NamedTuple):
     Attributes:
         make: Makes a reader of one stream; its memory may hold what an earlier one left there.
         is_like: Tells whether a value is one that only this format has; never raises.
+        said: Returns the message that a record of it holds, None for none.
     """
 
     make: Callable[[FormatOptions, Memory], Format]
     is_like: Callable[[bytes], bool]
+    said: Callable[[JsonLine], Said | None] = said_in

@@ -3,6 +3,7 @@
 The first line, ``{"type":"session","id":…}``, is the header; nothing after it names the session.
 """
 
+from processor.formats.content import Said, text_of
 from processor.formats.format import FormatOptions, Memory
 from processor.formats.header_first import named_by_file
 from processor.formats.json_line import JsonLine
@@ -17,6 +18,20 @@ def pi(options: FormatOptions, memory: Memory) -> Transcript:
 def is_pi(line: JsonLine) -> bool:
     """Tell whether a line is the header of a session of pi."""
     return _id_of(line) is not None and "cwd" in line
+
+
+def said(line: JsonLine) -> Said | None:
+    """Return the message that a line holds."""
+    message = line.member("message")
+    if line.text("type") != "message" or not isinstance(message, dict):
+        return None
+    role = message.get("role")
+    if not isinstance(role, str):
+        return None
+    if role == "bashExecution":  # a command that the user ran
+        command, output = (text_of(message.get(key)) for key in ("command", "output"))
+        return Said("user", f"{command}\n{output}")
+    return Said("tool" if role == "toolResult" else role, text_of(message.get("content")))
 
 
 def _session_of(line: JsonLine, held: str | None) -> str | None:

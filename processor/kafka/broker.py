@@ -1,6 +1,6 @@
 """One partition's side of Apache Kafka: ``PartitionBroker`` over aiokafka."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
@@ -18,9 +18,9 @@ from processor.kafka.producing import (
     TransactionalProducer,
     translated,
 )
-from processor.kafka.reading import latest_entries, partition_reader, read_to_end, timestamp_of
+from processor.kafka.reading import partition_reader, read_to_end, stream_entries, timestamp_of
 from processor.kafka.rights import right_errors
-from processor.protocol.port import Message, Survey, TooLargeError, Transaction
+from processor.protocol.port import EntryTaker, Message, Survey, TooLargeError, Transaction
 from processor.settings import Settings
 
 _FENCE_TIMEOUT_S: Final = 40.0
@@ -75,10 +75,10 @@ class KafkaPartitionBroker:
         with right_errors(self._settings, "Write"):
             await producer.start(_FENCE_TIMEOUT_S)
 
-    async def read_changelog(self) -> Mapping[bytes, bytes]:
-        """Return the latest entry of each key."""
+    async def read_changelog(self, taker: EntryTaker) -> None:
+        """Read the changelog."""
         with right_errors(self._settings, "Read"):
-            return await latest_entries(self._client, self._changelog)
+            await stream_entries(self._client, self._changelog, taker)
 
     async def survey(self, offsets: Sequence[int]) -> Survey:
         """Look at the log and at the group."""

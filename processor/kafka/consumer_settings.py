@@ -12,7 +12,7 @@ from processor.settings import Settings
 #: does not show, small enough that a dozen of them queued are no memory to speak of.
 _FETCH_BYTES: Final = 2 << 20
 _FETCH_WAIT_MS: Final = 250
-_REBALANCE_TIMEOUT_MS: Final = 15_000
+REBALANCE_TIMEOUT_MS: Final = 15_000
 
 
 def client_id(group: str, process_id: int) -> str:
@@ -42,6 +42,6 @@ def consumer_settings(settings: Settings, group: str) -> dict[str, Any]:
         "heartbeat_interval_ms": max(session_timeout_ms // 10, 100),
         # After a broker's restart a group may wait this long for members that died meanwhile. Ours
         # need a heartbeat and what a revocation may take; one put out too early is fenced.
-        "rebalance_timeout_ms": max(session_timeout_ms, _REBALANCE_TIMEOUT_MS),
+        "rebalance_timeout_ms": max(session_timeout_ms, REBALANCE_TIMEOUT_MS),
         "max_poll_interval_ms": 300_000,
     }

@@ -17,13 +17,13 @@ from aiokafka.errors import (
     TransactionalIdAuthorizationFailed,
     for_code,
 )
-from aiokafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse_v3
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.types import Array, Boolean, Int16, Int32, Schema, String
 
 from processor.core.errors import ConfigError
 from processor.kafka.connection import admin_client
+from processor.kafka.group_description import describe_group
 from processor.kafka.rights import OPERATION_CODES, Operation, Resource, Right, missing_message
 from processor.settings import Settings
 
@@ -52,6 +52,12 @@ async def require_rights(
     Raises:
         ConfigError: As there.
     """
+    if missing := await missing_rights(admin, rights):
+        raise ConfigError(missing_message(settings, missing))
+
+
+async def missing_rights(admin: AIOKafkaAdminClient, rights: Iterable[Right]) -> list[Right]:
+    """Return those of ``rights`` that the broker tells to be missing."""
     rights = tuple(rights)
     told: dict[Resource, Mapping[str, int]] = {
         "topic": await _topic_operations(admin, _names(rights, "topic")),
@@ -60,9 +66,7 @@ async def require_rights(
             admin, _names(rights, "transactional-id"), _transactional_operations
         ),
     }
-    missing = [it for it in rights if not _has(told[it.resource][it.name], it.operation)]
-    if missing:
-        raise ConfigError(missing_message(settings, missing))
+    return [it for it in rights if not _has(told[it.resource][it.name], it.operation)]
 
 
 def _names(rights: Iterable[Right], resource: str) -> list[str]:
@@ -97,16 +101,15 @@ async def _topic_operations(admin: AIOKafkaAdminClient, names: list[str]) -> dic
 
 async def _group_operations(admin: AIOKafkaAdminClient, group: str) -> int:
     try:
-        node = await admin._client.coordinator_lookup(CoordinationType.GROUP, group)  # noqa: SLF001
-        answer = await admin._send_request(GroupOperations(group), node)  # noqa: SLF001
+        told = await describe_group(admin, group)
     except GroupAuthorizationFailedError:
         return 0
     except (NotImplementedError, KafkaError):  # it is still loading: this tells nothing
         return _UNTOLD
-    [(code, *_, told)] = answer.groups
-    if for_code(code) is GroupAuthorizationFailedError:
+    error = for_code(told.code)
+    if error is GroupAuthorizationFailedError:
         return 0
-    return told if for_code(code) is NoError and told else _UNTOLD
+    return told.operations if error is NoError and told.operations else _UNTOLD
 
 
 async def _transactional_operations(admin: AIOKafkaAdminClient, prefix: str) -> int:
@@ -187,27 +190,3 @@ class TopicOperations(Request[MetadataRequest_v8]):  # type: ignore[misc]
     def build(self, request_struct_class: type[MetadataRequest_v8]) -> MetadataRequest_v8:
         """Return the request."""
         return request_struct_class(self._topics, False, False, True)  # noqa: FBT003
-
-
-class DescribeGroupsRequest_v3(RequestStruct):  # type: ignore[misc]  # noqa: N801
-    """Asks for groups; aiokafka's own of this version reads the answer of another."""
-
-    API_KEY = DescribeGroupsRequest.API_KEY
-    API_VERSION = 3
-    RESPONSE_TYPE = DescribeGroupsResponse_v3
-    SCHEMA = Schema(("groups", Array(String("utf-8"))), ("include_authorized_operations", Boolean))
-
-
-class GroupOperations(Request[DescribeGroupsRequest_v3]):  # type: ignore[misc]
-    """Builds it."""
-
-    API_KEY = DescribeGroupsRequest.API_KEY
-
-    def __init__(self, group: str) -> None:
-        self._group = group
-
-    def build(
-        self, request_struct_class: type[DescribeGroupsRequest_v3]
-    ) -> DescribeGroupsRequest_v3:
-        """Return the request."""
-        return request_struct_class([self._group], True)  # noqa: FBT003

@@ -15,6 +15,7 @@ from aiokafka.errors import (
 
 from processor.core.errors import UnreachableError
 from processor.kafka.connection import admin_client
+from processor.kafka.group_description import GroupDescription, describe_group
 from processor.settings import Settings
 
 #: The first group of a new broker waits until the topic of offsets is made.
@@ -57,11 +58,35 @@ async def group_offsets(settings: Settings) -> dict[int, int]:
     Raises:
         UnreachableError: No broker answers.
     """
+    return await offsets_in(settings, settings.app_id, settings.records_topic)
+
+
+async def offsets_in(settings: Settings, group: str, topic: str) -> dict[int, int]:
+    """Return a group's offset of each partition of a topic that has one.
+
+    Raises:
+        UnreachableError: No broker answers.
+    """
 
     async def ask(admin: AIOKafkaAdminClient) -> dict[int, int]:
-        found: dict[Any, Any] = await admin.list_consumer_group_offsets(settings.app_id)
-        topic = settings.records_topic
+        found: dict[Any, Any] = await admin.list_consumer_group_offsets(group)
         return {it.partition: at.offset for it, at in found.items() if it.topic == topic}
+
+    return await _asked(settings, ask)
+
+
+async def described_group(settings: Settings, group: str) -> GroupDescription:
+    """Return what a group's coordinator says of it.
+
+    Raises:
+        UnreachableError: No broker answers, or the coordinator goes on loading.
+    """
+
+    async def ask(admin: AIOKafkaAdminClient) -> GroupDescription:
+        found = await describe_group(admin, group)
+        if found.code:
+            raise for_code(found.code)
+        return found
 
     return await _asked(settings, ask)
 

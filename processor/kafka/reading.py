@@ -11,14 +11,17 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from processor.core.errors import ConfigError, StateError, UnreachableError
 from processor.kafka import record_reader
 from processor.kafka.connection import NO_ANSWER
+from processor.kafka.fetching import take_fetched
 from processor.kafka.rights import FORBIDDEN
-from processor.protocol.port import LogRecord
+from processor.protocol.loading import AllEntries
+from processor.protocol.port import EntryTaker, LogRecord
 
 #: An empty partition answers only after this long, so it is part of every opening.
-_POLL_MS: Final = 50
+_POLL_S: Final = 0.05
 #: How long a foreign transaction may hide the end of a partition that we must read to its end.
 _HANGING_S: Final = 70.0
-_FETCH_BYTES: Final = 4 << 20
+#: Larger ones cost more CPU, not less: Python's garbage collector looks at all that is held.
+_FETCH_BYTES: Final = 1 << 20
 
 
 class Ends(NamedTuple):
@@ -47,7 +50,7 @@ async def partition_reader(
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         max_partition_fetch_bytes=_FETCH_BYTES,
-        fetch_max_wait_ms=_POLL_MS,
+        fetch_max_wait_ms=round(_POLL_S * 1000),
     )
     try:
         await reader.start()
@@ -63,22 +66,23 @@ async def partition_reader(
 
 
 async def read_to_end(
-    reader: AIOKafkaConsumer, partition: TopicPartition
+    reader: AIOKafkaConsumer, partition: TopicPartition, end: int | None = None
 ) -> AsyncIterator[Sequence[LogRecord]]:
     """Yield the records from the reader's position to the high watermark as of now, in lists.
+
+    With an ``end`` the last list is that which reaches it, and may go beyond.
 
     Positions are compared, not records: commit markers are never delivered.
 
     Raises:
         StateError: A transaction hangs before the watermark and stays so.
     """
-    end: int | None = None
     waited_from = asyncio.get_running_loop().time()
     while True:
-        batches = await reader.getmany(partition, timeout_ms=_POLL_MS)
+        records = await take_fetched(reader, partition, _POLL_S)
         # The first answer after the call tells the watermark as of now, or a little later.
         end = reader.highwater(partition) if end is None else end
-        for records in batches.values():
+        if records:
             waited_from = asyncio.get_running_loop().time()
             yield records
         position = await reader.position(partition)
@@ -93,23 +97,25 @@ async def read_to_end(
             raise StateError(message)
 
 
-async def latest_entries(client: dict[str, Any], partition: TopicPartition) -> dict[bytes, bytes]:
-    """Return the latest committed entry of every key of a compacted topic's partition.
+async def stream_entries(
+    client: dict[str, Any], partition: TopicPartition, taker: EntryTaker
+) -> None:
+    """Hand every committed entry of a compacted topic's partition to ``taker``.
 
     Raises:
         StateError: A transaction hangs before the end and stays so.
         UnreachableError: The broker does not answer.
     """
-    entries: dict[bytes, bytes] = {}
     async with partition_reader(client, partition) as reader:
         async for records in read_to_end(reader, partition):
-            for record in records:
-                key = record.key or b""
-                if record.value is None:
-                    entries.pop(key, None)
-                else:
-                    entries[key] = record.value
-    return entries
+            taker.take((it.key or b"", it.value) for it in records)
+
+
+async def latest_entries(client: dict[str, Any], partition: TopicPartition) -> dict[bytes, bytes]:
+    """Return the latest committed entry of every key; raises what ``stream_entries`` does."""
+    kept = AllEntries()
+    await stream_entries(client, partition, kept)
+    return kept.entries
 
 
 async def message_count(client: dict[str, Any], topic: str, partition_count: int) -> int:

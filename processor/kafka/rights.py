@@ -20,7 +20,7 @@ from processor.kafka.flow import Flow, transactional_prefix
 from processor.settings import Settings
 
 Operation = Literal["Read", "Write", "Create", "Describe", "DescribeConfigs"]
-Resource = Literal["topic", "group", "transactional-id"]
+Resource = Literal["topic", "group", "transactional-id", "cluster"]
 
 #: Kafka's numbers of them (AclOperation), which are bits in what a broker says of itself.
 OPERATION_CODES: Final[dict[Operation, int]] = {
@@ -69,7 +69,7 @@ def flow_rights(flow: Flow) -> tuple[Right, ...]:
 def missing_message(settings: Settings, rights: Sequence[Right]) -> str:
     """Say which rights are missing, to whom, and the commands that grant them."""
     lines = [f"{principal(settings)} lacks {', '.join(map(str, rights))}; grant with:"]
-    return "\n  ".join((*lines, *(_grant(settings, it) for it in rights)))
+    return "\n  ".join((*lines, *(grant_command(settings, it) for it in rights)))
 
 
 def principal(settings: Settings) -> str:
@@ -137,11 +137,14 @@ def _topics_in(error: TopicAuthorizationFailedError) -> tuple[str, ...]:
     return (named,) if isinstance(named, str) else tuple(sorted(named))
 
 
-def _grant(settings: Settings, right: Right) -> str:
-    is_prefix = right.resource == "transactional-id"
+def grant_command(settings: Settings, right: Right) -> str:
+    """Return the command that grants a right."""
+    # There is one cluster, and the tool takes no name of it.
+    name = "" if right.resource == "cluster" else f" {right.name}"
+    if right.resource == "transactional-id":
+        name += " --resource-pattern-type prefixed"
     return (
         f"kafka-acls.sh --bootstrap-server {settings.bootstrap_servers} --command-config"
         f" admin.properties --add --allow-principal '{principal(settings)}' --operation"
-        f" {right.operation} --{right.resource} {right.name}"
-        f"{' --resource-pattern-type prefixed' if is_prefix else ''}"
+        f" {right.operation} --{right.resource}{name}"
     )

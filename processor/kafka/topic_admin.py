@@ -23,6 +23,8 @@ from processor.kafka.rights import FORBIDDEN, Operation, Right
 from processor.kafka.topic_checks import TopicFacts
 from processor.settings import Settings
 
+#: What ``TopicFacts`` are made of.
+TOPIC_KEYS: Final = ("cleanup.policy", "max.message.bytes", "retention.ms")
 _REPLICATION: Final = 3
 _VISIBLE_WITHIN_S: Final = 15.0
 _log = logging.getLogger(__name__)
@@ -128,11 +130,36 @@ async def describe(admin: AIOKafkaAdminClient, counts: Mapping[str, int]) -> dic
     Raises:
         ConfigError: The broker does not tell.
     """
-    if not counts:
-        return {}
-    keys = dict.fromkeys(("cleanup.policy", "max.message.bytes", "retention.ms"))
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name, keys) for name in counts]
-    facts = {}
+    found = await topic_configs(admin, counts, TOPIC_KEYS)
+    return {name: facts_of(counts[name], values) for name, values in found.items()}
+
+
+def facts_of(partition_count: int, configs: Mapping[str, str]) -> TopicFacts:
+    """Return the facts of a topic whose ``TOPIC_KEYS`` are known."""
+    return TopicFacts(
+        partition_count=partition_count,
+        cleanup_policies=frozenset(configs["cleanup.policy"].split(",")),
+        max_message_bytes=int(configs["max.message.bytes"]),
+        retention_ms=int(configs["retention.ms"]),
+    )
+
+
+async def topic_configs(
+    admin: AIOKafkaAdminClient, names: Iterable[str], keys: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """Return what is set of topics, of those that are there.
+
+    Args:
+        admin: To ask with.
+        names: Of topics.
+        keys: Of settings; one that the broker doesn't know is left out.
+
+    Raises:
+        ConfigError: The broker does not tell.
+    """
+    wanted = dict.fromkeys(keys)
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name, wanted) for name in names]
+    found = {}
     for response in await admin.describe_configs(resources):
         for code, reason, _, name, entries in response.resources:
             if for_code(code) is UnknownTopicOrPartitionError:
@@ -140,11 +167,5 @@ async def describe(admin: AIOKafkaAdminClient, counts: Mapping[str, int]) -> dic
             if code:
                 msg = f"can't read the configuration of {name}: {reason or for_code(code).message}"
                 raise ConfigError(msg)
-            values = {key: value for key, value, *_ in entries}
-            facts[name] = TopicFacts(
-                partition_count=counts[name],
-                cleanup_policies=frozenset(values["cleanup.policy"].split(",")),
-                max_message_bytes=int(values["max.message.bytes"]),
-                retention_ms=int(values["retention.ms"]),
-            )
-    return facts
+            found[name] = {key: value for key, value, *_ in entries}
+    return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from processor.settings import Settings, flag_names
 
@@ -11,6 +11,20 @@ INT32_MAX: Final = 2**31 - 1
 # third, zstd takes it back; twice leaves room for both and for the envelope.
 LARGER: Final = 2
 ENVELOPE_BYTES: Final = 64 * 1024
+#: An open record is written to the changelog before a quarter of its topic's retention is over.
+RETENTION_SHARE: Final = 4
+
+
+class Fault(NamedTuple):
+    """What is wrong with a topic, or ``topics`` for several, and how to put it right."""
+
+    topic: str
+    what: str
+    remedy: str
+
+    def __str__(self) -> str:
+        """Return it as a person says it."""
+        return f"{self.what}; {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +57,7 @@ def route_topic_names(settings: Settings) -> tuple[str, str, str, str]:
     )
 
 
-def find_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[str]:
+def find_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[Fault]:
     """Return what is wrong with the topics, each with a command that puts it right."""
     faults = []
     if missing := [name for name in topic_names(settings) if name not in topics]:
@@ -56,7 +70,7 @@ def find_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[st
     return faults
 
 
-def find_route_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[str]:
+def find_route_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> list[Fault]:
     """Return what is wrong with the topics of a router, each with how to put it right."""
     names = route_topic_names(settings)
     if missing := [name for name in names if name not in topics]:
@@ -64,26 +78,28 @@ def find_route_faults(settings: Settings, topics: Mapping[str, TopicFacts]) -> l
     faults = [fault for name in names for fault in _cleanup_faults(settings, name, topics[name])]
     telemetry, changelog = topics[names[0]], topics[names[-1]]
     if changelog.partition_count != telemetry.partition_count:
-        faults.append(
+        what = (
             f"{names[-1]} has {changelog.partition_count} partitions, {names[0]} has "
-            f"{telemetry.partition_count}: streams have moved between partitions. Send telemetry "
-            "to a new topic with the new count under a new PROCESSOR_APP_ID, or, if it may be "
-            f"read anew, delete the changelog:\n  {_topics_tool(settings, names[-1], '--delete')}"
+            f"{telemetry.partition_count}: streams have moved between partitions"
         )
+        remedy = (
+            "send telemetry to a new topic with the new count under a new PROCESSOR_APP_ID, or, if "
+            "it may be read anew, delete the changelog:\n  "
+            + _topics_tool(settings, names[-1], "--delete")
+        )
+        faults.append(Fault(names[-1], what, remedy))
     for name in (settings.records_topic, settings.dead_letter_topic):
         if topics[name].max_message_bytes < telemetry.max_message_bytes:
-            remedy = _configs_tool(
-                settings, name, f"max.message.bytes={telemetry.max_message_bytes}"
-            )
-            faults.append(
+            what = (
                 f"{name} takes messages of {topics[name].max_message_bytes:,} bytes, {names[0]} of"
-                f" {telemetry.max_message_bytes:,}: what comes in has to fit; correct it with:\n"
-                f"  {remedy}"
+                f" {telemetry.max_message_bytes:,}: what comes in has to fit"
             )
+            config = f"max.message.bytes={telemetry.max_message_bytes}"
+            faults.append(_corrected(settings, name, what, config))
     return faults
 
 
-def missing_fault(settings: Settings, names: list[str], kind: str = "") -> str:
+def missing_fault(settings: Settings, names: list[str], kind: str = "") -> Fault:
     """Say that topics are missing, and how to create them.
 
     Args:
@@ -98,17 +114,20 @@ def missing_fault(settings: Settings, names: list[str], kind: str = "") -> str:
         if value != Settings.model_fields[field].default:
             flags.append(f"{flag_names()[field]} {value}")
     command = f"processor topics create {' '.join(flags)}"
-    fault = f"missing, or hidden from this user: {', '.join(names)}; create with:\n  {command}"
+    remedy = f"create with:\n  {command}"
     is_state_lost = bool(settings.app_id) and settings.changelog_topic in names
     if is_state_lost and not {settings.records_topic, settings.chunks_topic} & set(names):
-        fault += (
+        remedy += (
             f"\n  and if the app has run before, {settings.changelog_topic} and its state are lost;"
             " make that anew with:\n  processor state rebuild --all"
         )
-    return fault
+    what = f"missing, or hidden from this user: {', '.join(names)}"
+    return Fault(names[0] if len(names) == 1 else "topics", what, remedy)
 
 
-def _partition_faults(settings: Settings, name: str, topics: Mapping[str, TopicFacts]) -> list[str]:
+def _partition_faults(
+    settings: Settings, name: str, topics: Mapping[str, TopicFacts]
+) -> list[Fault]:
     records = topics.get(settings.records_topic)
     count = topics[name].partition_count
     if records is None or count == records.partition_count:
@@ -122,10 +141,11 @@ def _partition_faults(settings: Settings, name: str, topics: Mapping[str, TopicF
         f"if chunks were already made, {settings.records_topic} has grown and its sessions have"
         " moved: begin anew with another --app-id, --records-topic and --chunks-topic"
     )
-    return [f"{fault}; while nothing is in it, correct it with:\n  {remedy}\n  {otherwise}"]
+    remedy = f"while nothing is in it, correct it with:\n  {remedy}\n  {otherwise}"
+    return [Fault(name, fault, remedy)]
 
 
-def compaction_faults(settings: Settings, name: str, topic: TopicFacts) -> list[str]:
+def compaction_faults(settings: Settings, name: str, topic: TopicFacts) -> list[Fault]:
     """Return what is wrong with a topic that holds entries by key."""
     if topic.cleanup_policies == {"compact"}:
         return []
@@ -133,7 +153,7 @@ def compaction_faults(settings: Settings, name: str, topic: TopicFacts) -> list[
     return [_cleanup_fault(settings, name, topic, "compact", why)]
 
 
-def _cleanup_faults(settings: Settings, name: str, topic: TopicFacts) -> list[str]:
+def _cleanup_faults(settings: Settings, name: str, topic: TopicFacts) -> list[Fault]:
     if name in (settings.changelog_topic, settings.routes_changelog_topic):
         return compaction_faults(settings, name, topic)
     if "compact" not in topic.cleanup_policies:
@@ -142,13 +162,15 @@ def _cleanup_faults(settings: Settings, name: str, topic: TopicFacts) -> list[st
     return [_cleanup_fault(settings, name, topic, "delete", why)]
 
 
-def _cleanup_fault(settings: Settings, name: str, topic: TopicFacts, wanted: str, why: str) -> str:
+def _cleanup_fault(
+    settings: Settings, name: str, topic: TopicFacts, wanted: str, why: str
+) -> Fault:
     found = ",".join(sorted(topic.cleanup_policies))
-    remedy = _configs_tool(settings, name, f"cleanup.policy={wanted}")
-    return f"{name} has cleanup.policy={found}: {why}; correct it with:\n  {remedy}"
+    what = f"{name} has cleanup.policy={found}: {why}"
+    return _corrected(settings, name, what, f"cleanup.policy={wanted}")
 
 
-def _size_faults(settings: Settings, name: str, topics: Mapping[str, TopicFacts]) -> list[str]:
+def _size_faults(settings: Settings, name: str, topics: Mapping[str, TopicFacts]) -> list[Fault]:
     records = topics.get(settings.records_topic)
     limit = topics[name].max_message_bytes
     faults = []
@@ -156,20 +178,25 @@ def _size_faults(settings: Settings, name: str, topics: Mapping[str, TopicFacts]
         needed = records.max_message_bytes + (name != settings.dead_letter_topic)
         if limit < needed:
             wanted = min(LARGER * records.max_message_bytes, INT32_MAX)
-            remedy = _configs_tool(settings, name, f"max.message.bytes={wanted}")
-            faults.append(
+            what = (
                 f"{name} takes messages of {limit:,} bytes, {settings.records_topic} of"
-                f" {records.max_message_bytes:,}: it needs room for the largest record;"
-                f" correct it with:\n  {remedy}"
+                f" {records.max_message_bytes:,}: it needs room for the largest record"
             )
+            faults.append(_corrected(settings, name, what, f"max.message.bytes={wanted}"))
     if name != settings.records_topic and settings.max_chunk_bytes >= limit:
         wanted = min(settings.max_chunk_bytes + ENVELOPE_BYTES, INT32_MAX)
-        remedy = _configs_tool(settings, name, f"max.message.bytes={wanted}")
-        faults.append(
+        what = (
             f"PROCESSOR_MAX_CHUNK_BYTES={settings.max_chunk_bytes} isn't below the {limit:,} bytes"
-            f" that {name} takes; lower it, or:\n  {remedy}"
+            f" that {name} takes"
         )
+        remedy = configs_tool(settings, name, f"max.message.bytes={wanted}")
+        faults.append(Fault(name, what, f"lower it, or:\n  {remedy}"))
     return faults
+
+
+def _corrected(settings: Settings, name: str, what: str, config: str) -> Fault:
+    """Return a fault that one setting of the topic puts right."""
+    return Fault(name, what, f"correct it with:\n  {configs_tool(settings, name, config)}")
 
 
 def _topics_tool(settings: Settings, name: str, action: str) -> str:
@@ -178,7 +205,8 @@ def _topics_tool(settings: Settings, name: str, action: str) -> str:
     )
 
 
-def _configs_tool(settings: Settings, name: str, config: str) -> str:
+def configs_tool(settings: Settings, name: str, config: str) -> str:
+    """Return the command that sets something of a topic."""
     return (
         f"kafka-configs.sh --bootstrap-server {settings.bootstrap_servers} --alter"
         f" --entity-type topics --entity-name {name} --add-config {config}"

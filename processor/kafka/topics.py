@@ -56,7 +56,7 @@ async def describe_topic(
         await require_operations(settings, admin, [name], operation)
         facts = await describe(admin, {name: counts[name]} if name in counts else {})
     if name not in facts:
-        raise ConfigError(missing_fault(settings, [name]))
+        raise ConfigError(str(missing_fault(settings, [name])))
     return facts[name]
 
 
@@ -90,7 +90,7 @@ async def ensure_compacted_topic(settings: Settings, name: str) -> TopicFacts:
         await create_missing(admin, wanted, counts, 1, await usual_replication(admin))
         facts = await await_facts(admin, {name: counts.get(name, 1)})
     if faults := compaction_faults(settings, name, facts[name]):
-        raise ConfigError("\n".join(faults))
+        raise ConfigError("\n".join(map(str, faults)))
     return facts[name]
 
 
@@ -173,7 +173,7 @@ async def check_topics(settings: Settings) -> TopicFacts:
     """
     facts = await _facts(settings, topic_names(settings))
     if faults := find_faults(settings, facts):
-        raise ConfigError("\n".join(faults))
+        raise ConfigError("\n".join(map(str, faults)))
     return facts[settings.records_topic]
 
 
@@ -189,7 +189,7 @@ async def check_route_topics(settings: Settings) -> Mapping[str, TopicFacts]:
     """
     facts = await _facts(settings, route_topic_names(settings))
     if faults := find_route_faults(settings, facts):
-        raise ConfigError("\n".join(faults))
+        raise ConfigError("\n".join(map(str, faults)))
     return facts
 
 

@@ -1,4 +1,4 @@
-"""The last words of a process that hangs: where each task and thread stands; then the end."""
+"""Where each task and thread of a process stands: when it is asked, or hangs and has to end."""
 
 import asyncio
 import faulthandler
@@ -30,12 +30,17 @@ def exit_stuck(message: str, loop: asyncio.AbstractEventLoop) -> NoReturn:
     timer.daemon = True
     timer.start()
     try:
-        # Straight to the file: the log's lock may be held by who hangs.
-        os.write(_STDERR, task_stacks(loop).encode())
-        faulthandler.dump_traceback(_STDERR)
+        write_stacks(loop)
         os.write(_STDERR, f"processor: {message}\n".encode())
     finally:
         os._exit(_EXIT_CODE)
+
+
+def write_stacks(loop: asyncio.AbstractEventLoop) -> None:
+    """Write the stacks of all tasks and threads to stderr: where each stands, and no values."""
+    # Straight to the file: the log's lock may be held by who hangs.
+    os.write(_STDERR, task_stacks(loop).encode())
+    faulthandler.dump_traceback(_STDERR)
 
 
 def task_stacks(loop: asyncio.AbstractEventLoop) -> str:

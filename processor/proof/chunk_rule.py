@@ -1,15 +1,16 @@
 """What a chunk was cut, counted and written by, made again from the chunk itself."""
 
+import base64
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from processor.core.policy import ChunkPolicy, OrIdle, Tokens
-from processor.core.records import Record
+from processor.core.records import Carried, Record
 from processor.counters import TokenCounter, count_tokens, counter_named
 from processor.headers import chosen_headers, headers_json
 from processor.proof.rules import Logged
-from processor.proof.seen import Scope
-from processor.wire import ChunkEncoder, WireChunk, read_value
+from processor.proof.seen import Scope, Seen
+from processor.wire import ChunkEncoder, WireBytes, WireChunk, read_value
 
 
 class Rule(NamedTuple):
@@ -21,28 +22,55 @@ class Rule(NamedTuple):
 
     def records(self, session: str, messages: Sequence[Logged]) -> list[Record]:
         """Return messages of a session as the core takes them; what an end gives counts nothing."""
-        read = [read_value(it.value or b"") for it in messages]
-        texts = [text for text, _, _ in read]
-        counts = count_tokens(self.counter, texts, self.policy.max_tokens)
-        made = []
-        for logged, tokens, (_, carried, size_bytes) in zip(messages, counts, read, strict=True):
-            offset, timestamp_ms, _, value, there, _ = logged
-            headers = chosen_headers(there, self.policy.carry_headers)
-            size = size_bytes + len(headers_json(headers))
-            made.append(
-                Record(session, value or b"", tokens, offset, timestamp_ms, size, carried, headers)
-            )
-        return made
+        return counted_records(session, messages, self.policy, self.counter)
 
 
-def rule_of(chunk: WireChunk, scope: Scope) -> Rule:
-    """Return the rule that a chunk of a partition names.
+def counted_records(
+    session: str, messages: Sequence[Logged], policy: ChunkPolicy, counter: TokenCounter
+) -> list[Record]:
+    """Return messages of a session as the core takes them, cut by a policy and so counted."""
+    read = [read_value(it.value or b"") for it in messages]
+    texts = [text for text, _, _ in read]
+    counts = count_tokens(counter, texts, policy.max_tokens)
+    made, names = [], policy.carry_headers
+    for logged, tokens, (_, carried, size) in zip(messages, counts, read, strict=True):
+        offset, timestamp_ms, _, value, there, _ = logged
+        headers = chosen_headers(there, names) if there and names else ()
+        size_bytes = size + len(headers_json(headers)) if headers else size
+        of_log = (offset, timestamp_ms, size_bytes, carried, headers)
+        made.append(Record(session, value or b"", tokens, *of_log))
+    return made
+
+
+def records_in(seen: Seen) -> list[Record]:
+    """Return a chunk's records as the core has them; of one that is omitted all but its bytes.
 
     Raises:
-        ConfigError: It can't be applied here.
+        StateError: One is omitted without its size.
+    """
+    session, made = seen.chunk.session, []
+    for it, value in zip(seen.chunk.records, seen.values, strict=True):
+        headers = tuple((name, _header_bytes(at)) for name, at in it.headers.items())
+        if value is None:
+            # No topic takes what is not above the policy's cap and is refused as too large.
+            size = max(seen.omitted().size_bytes, seen.chunk.policy.max_chunk_bytes + 1)
+            carried = Carried.BASE64
+        else:
+            _, carried, size = read_value(value)
+        size += len(headers_json(headers))
+        of_log = (it.token_count, it.offset, it.timestamp_ms)
+        made.append(Record(session, value or b"", *of_log, size, carried, headers))
+    return made
+
+
+def policy_of(chunk: WireChunk) -> ChunkPolicy:
+    """Return the policy that a chunk names.
+
+    Raises:
+        ConfigError: There can't be such a policy.
     """
     wire = chunk.policy
-    policy = ChunkPolicy(
+    return ChunkPolicy(
         chunk.max_tokens,
         flush=OrIdle(wire.idle_s) if wire.idle_s else Tokens(wire.flush_tokens),
         max_age_s=wire.max_age_s,
@@ -51,5 +79,20 @@ def rule_of(chunk: WireChunk, scope: Scope) -> Rule:
         deduplicate_records=wire.deduplicate_records,
         carry_headers=wire.carry_headers,
     )
+
+
+def rule_of(chunk: WireChunk, scope: Scope) -> Rule:
+    """Return the rule that a chunk of a partition names.
+
+    Raises:
+        ConfigError: It can't be applied here.
+    """
+    policy = policy_of(chunk)
     encoder = ChunkEncoder(policy, chunk.token_counter, scope.topics.records, scope.partition)
     return Rule(policy, counter_named(chunk.token_counter), encoder)
+
+
+def _header_bytes(value: str | WireBytes | None) -> bytes | None:
+    if isinstance(value, WireBytes):
+        return base64.b64decode(value.encoded)
+    return None if value is None else value.encode()

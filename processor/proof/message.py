@@ -38,3 +38,5 @@ class Starts(NamedTuple):
 
 
 WHOLE: Final = Starts()
+#: Chunks without a log: every record counts as deleted from it.
+ALONE: Final = Starts(records=1 << 62)

@@ -15,7 +15,6 @@ its last record, and that the chunks topic refused a record.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import islice, takewhile
 from typing import Final
@@ -29,7 +28,6 @@ from processor.core.policy import NEVER_MS
 from processor.core.session_state import SessionState
 from processor.counters import counter_named, has_counter
 from processor.proof.chunk_rule import Rule, rule_of
-from processor.proof.dead_letters import is_session
 from processor.proof.message import Message
 from processor.proof.repeats import left_out
 from processor.proof.report import FaultKind
@@ -95,27 +93,17 @@ class Recomputation:
         self._scope = scope
         self._sessions: dict[bytes, _Session] = {}
         self._rules: dict[tuple[object, ...], Rule | None] = {}
-        self._log_time_ms = 0
         self._is_past_chunks = False
 
-    def take_records(self, messages: Sequence[Message], repeats: Mapping[int, int]) -> None:
-        """Take the log's next messages, and which of them repeat one by their ids."""
-        for message in messages:
-            self._log_time_ms = max(self._log_time_ms, message.timestamp)
-            key = message.key or b""
-            if not is_session(key):
-                continue
-            session = self._session(key)
-            is_needed = session.due or not self._is_past_chunks
-            if not is_needed or message.offset < session.state.next_offset:
-                continue
-            at = (message.offset, message.timestamp, self._log_time_ms)
-            about = (message.value, message.headers, repeats.get(message.offset))
-            session.queue.append(Logged(*at, *about))
-            if session.due:
-                self._settle(session)
-        if not self._scope.is_by_time and _ARRIVAL not in self._scope.report.warnings:
-            self._scope.report.warnings.append(_ARRIVAL)
+    def take(self, key: bytes, logged: Logged) -> None:
+        """Take the log's next message of a session."""
+        session = self._sessions.get(key) or self._session(key)
+        is_needed = session.due or not self._is_past_chunks
+        if not is_needed or logged.offset < session.state.next_offset:
+            return
+        session.queue.append(logged)
+        if session.due:
+            self._settle(session)
 
     def take_chunk(self, seen: Seen) -> None:
         """Take the next chunk, the log being read as far as its last record."""
@@ -132,6 +120,8 @@ class Recomputation:
 
     def finish(self) -> None:
         """Judge the chunks that still wait, once the log is read."""
+        if not self._scope.is_by_time and _ARRIVAL not in self._scope.report.warnings:
+            self._scope.report.warnings.append(_ARRIVAL)
         for session in self._sessions.values():
             while session.due:
                 self._judge(session, session.due.popleft())

@@ -1,6 +1,7 @@
 """What a proof finds: faults by kind, and the numbers that must add up."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -139,6 +140,33 @@ class Report:
             ],
             "warnings": self.warnings,
         }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> "Report":
+        """Return the report that ``as_json`` gave ``document`` of."""
+        report = cls(**{it: document[it] for it in cls.__slots__ if it.endswith("_count")})
+        for name, count in document["faults"].items():
+            if count:
+                report.faults[FaultKind[name.upper()]] = count
+        for fields in document["first_faults"]:
+            kind = FaultKind[fields["kind"].upper()]
+            report.first[kind] = Fault(**{**fields, "kind": kind})
+        report.warnings += document["warnings"]
+        return report
+
+    def add(self, other: "Report") -> None:
+        """Add what was found in another partition, which comes behind."""
+        for name in self.__slots__:
+            if name.endswith("_count"):
+                setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.faults += other.faults
+        self.first = other.first | self.first
+        self.warnings += [it for it in other.warnings if it not in self.warnings]
+
+    def take_chunks_for_log(self) -> None:
+        """Count the records of chunks as those of the log, which was not read."""
+        self.message_count = self.record_count = self.chunked_count = self.record_gone_count
+        self.record_gone_count = 0
 
     def lines(self) -> list[str]:
         """Return the lines to print: warnings, the first fault of each kind, the summary."""

@@ -33,12 +33,13 @@ class Seen:
         chunk: The chunk.
         size_bytes: Bytes of the message's value.
         values: The records' bytes, ``None`` for one that is omitted.
+        last_offset: Offset up to which the log is needed; -1 when it holds no record.
 
     Raises:
         StateError: It is no chunk of a log.
     """
 
-    __slots__ = ("chunk", "message", "size_bytes", "values")
+    __slots__ = ("chunk", "last_offset", "message", "size_bytes", "values")
 
     def __init__(self, message: Message) -> None:
         value = message.value or b""
@@ -51,15 +52,13 @@ class Seen:
         except ValueError as error:
             message_text = f"not a chunk: {error}"
             raise StateError(message_text) from error
+        self.last_offset = -1
         for record, value_bytes in zip(self.chunk.records, self.values, strict=True):
-            if record.offset is None or (value_bytes is None) != (record.omitted is not None):
+            offset = record.offset
+            if offset is None or (value_bytes is None) != (record.omitted is not None):
                 message_text = "not a chunk: a record without its offset or its value"
                 raise StateError(message_text)
-
-    @property
-    def last_offset(self) -> int:
-        """Offset up to which the log is needed; -1 when it holds no record."""
-        return max((it.offset or 0 for it in self.chunk.records), default=-1)
+            self.last_offset = max(self.last_offset, offset)
 
     def omitted(self) -> Omitted:
         """Return what stands for its only record.

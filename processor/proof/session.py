@@ -84,10 +84,10 @@ class SessionProof:
         if tokens > limit:
             self._blame_overdue()
 
-    def pass_end(self, offset: int) -> None:
+    def pass_end(self, logged: Logged) -> None:
         """Take an end of session behind the last chunk."""
         if self._is_first_end():
-            self._settle_end(offset)
+            self._settle_end(logged.offset)
 
     def take_chunk(self, seen: Seen) -> None:
         """Judge the session's next chunk, the log being read as far as its last record."""

@@ -15,6 +15,7 @@ and whatever is below the group's offset.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
 from processor.core.errors import StateError
@@ -29,6 +30,7 @@ from processor.proof.session import SessionProof
 
 Batches: TypeAlias = AsyncIterator[Sequence[Message]]
 _SHOWN: Final = 3
+_KEY_BYTES: Final = 8
 
 
 class PartitionProof:
@@ -59,6 +61,7 @@ class PartitionProof:
         self._log_time_ms = 0
         self._is_past_chunks = False
         self._recomputation: Recomputation | None = None
+        self._only: bytes | None = None
         self._repeats = Repeats(starts.records)
         self.position = starts.records
         self.letters = DeadLetterProof(topics, partition, starts, report)
@@ -74,46 +77,53 @@ class PartitionProof:
 
     def take_records(self, messages: Sequence[Message]) -> None:
         """Take the log's next messages, at least one."""
-        sessions, report, is_past_chunks = self._sessions, self._scope.report, self._is_past_chunks
-        log_time_ms = self._log_time_ms
-        end_count = sessionless_count = 0
+        sessions, report = self._sessions, self._scope.report
+        log_time_ms, only, recomputation = self._log_time_ms, self._only, self._recomputation
+        # Bound once: what is done for each message is most of what a proof costs.
+        is_past_chunks = self._is_past_chunks
+        end_count = sessionless_count = other_count = 0
         repeats = self._repeats.take(messages, self._scope.window)
         for message in messages:
             timestamp_ms = message.timestamp
             log_time_ms = max(log_time_ms, timestamp_ms)
             key = message.key or b""
+            if only is not None and key != only:
+                other_count += 1
+                continue
             session = sessions.get(key) or self._session(key)
             if session is None:
                 sessionless_count += 1
                 self.letters.expect(message)
                 continue
             offset, value = message.offset, message.value
+            repeated = repeats.get(offset) if repeats else None
+            logged = Logged(offset, timestamp_ms, log_time_ms, value, message.headers, repeated)
             if value is None:
                 end_count += 1
-                if is_past_chunks:
-                    session.pass_end(offset)
-                else:
-                    session.take_end(Logged(offset, timestamp_ms, log_time_ms, None))
-                continue
-            repeated = repeats.get(offset) if repeats else None
-            logged = Logged(offset, timestamp_ms, log_time_ms, value, repeats=repeated)
-            if is_past_chunks:
-                session.pass_record(logged)
+                take = session.pass_end if is_past_chunks else session.take_end
             else:
-                session.take_record(logged)
+                take = session.pass_record if is_past_chunks else session.take_record
+            take(logged)
+            if recomputation is not None:
+                recomputation.take(key, logged)
         self._log_time_ms = log_time_ms
-        report.message_count += len(messages)
+        count = len(messages) - other_count
+        report.message_count += count
         report.end_count += end_count
         report.sessionless_count += sessionless_count
-        report.record_count += len(messages) - end_count - sessionless_count
+        report.record_count += count - end_count - sessionless_count
         self._scope.note_time(messages[0].timestamp_type)
-        if self._recomputation is not None:
-            self._recomputation.take_records(messages, repeats)
         self.position = messages[-1].offset + 1
 
+    def keep_to(self, session: str) -> None:
+        """Judge one session alone; before anything is taken."""
+        self._only = session.encode()
+
     def read_chunk(self, message: Message) -> Seen | None:
-        """Read a message of the chunks topic; ``None`` if nothing more can be said of it."""
+        """Read a message of the chunks topic; ``None`` if nothing more is to be said of it."""
         scope = self._scope
+        if self._only is not None and message.key != self._only:
+            return None
         scope.report.chunk_count += 1
         try:
             seen = Seen(message)
@@ -222,17 +232,45 @@ async def _advance(proof: PartitionProof, records: Batches, letters: Batches) ->
     return True
 
 
-def warn_of_split_sessions(report: Report, proofs: Sequence[PartitionProof]) -> None:
-    """Warn of keys that are on several partitions: each is a session of its own there."""
-    counts: dict[bytes, int] = {}
-    for proof in proofs:
-        for key in proof.keys:
-            counts[key] = counts.get(key, 0) + 1
-    split = [key.decode() for key, count in counts.items() if count > 1]
-    if split:
-        names = ", ".join(ascii(name) for name in split[:_SHOWN])
-        more = f" and {len(split) - _SHOWN:,} more" if len(split) > _SHOWN else ""
-        report.warnings.append(
-            f"{len(split):,} keys are on several partitions, each a session of its own there "
-            f"(producers with different partitioners?): {names}{more}"
-        )
+class SplitSessions:
+    """Finds keys that are on several partitions: each is a session of its own there.
+
+    A key is remembered by 8 bytes of a digest, by which two of a million keys look like one in one
+    run of 37 million. So proofs need not stay in memory, and what is known may be kept in a file.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[bytes] = set()
+        self._names: list[str] = []
+        self._count = 0
+
+    def take(self, keys: Iterable[bytes]) -> bytes:
+        """Take the keys of one partition, and return their digests, one after the other."""
+        digests = set()
+        for key in keys:
+            digest = blake2b(key, digest_size=_KEY_BYTES).digest()
+            digests.add(digest)
+            if digest in self._known:
+                self._count += 1
+                if len(self._names) < _SHOWN:
+                    self._names.append(ascii(key.decode()))
+        self._known |= digests
+        return b"".join(digests)
+
+    def take_known(self, digests: bytes) -> None:
+        """Take what ``take`` returned, for a partition that comes before the others."""
+        size = _KEY_BYTES
+        earlier = {digests[at : at + size] for at in range(0, len(digests), size)}
+        self._count += len(earlier & self._known)
+        self._known |= earlier
+
+    def warn(self, report: Report) -> None:
+        """Warn of what was found."""
+        if self._count:
+            more = self._count - len(self._names)
+            names = ", ".join(self._names) or "their names were not kept"
+            report.warnings.append(
+                f"{self._count:,} keys are on several partitions, each a session of its own there "
+                f"(producers with different partitioners?): {names}"
+                + (f" and {more:,} more" if more and self._names else "")
+            )

@@ -5,7 +5,7 @@ partition's entry has the empty key, which no session can have, and is part of e
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
@@ -25,6 +25,8 @@ _READABLE: Final = (b"\x01", b"\x02")
 _CARRIED: Final = tuple(Carried)
 
 _Entry = TypeVar("_Entry")
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 #: What a rule has had from the first; other members are there only where they are on.
 _FIRST_RULE_MEMBERS: Final = 7
 
@@ -40,13 +42,16 @@ class _OpenRecord(msgspec.Struct, array_like=True, frozen=True):
 
 
 class _Session(msgspec.Struct, array_like=True, frozen=True):
-    t: int
-    digest: bytes
-    next_offset: int
+    t: _Count
+    digest: _Digest
+    next_offset: _Count
     ended: bool
     records: list[_OpenRecord] = []
     opened_at_ms: int = 0
     last_at_ms: int = 0
+
+
+_decode_session: Final = msgspec.msgpack.Decoder(_Session).decode
 
 
 class Counts(msgspec.Struct, array_like=True):
@@ -150,8 +155,22 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
     """
     for key, value in entries.items():
         if key != PARTITION_KEY:
-            entry = _decode(value, _Session, f"{where}, session {key!r}", REBUILD)
-            yield _state(key.decode(), entry)
+            at = f"{where}, session {key!r}"
+            entry = _decode(value, _Session, at, REBUILD)
+            try:
+                yield _state(key.decode(), entry)
+            except UnicodeDecodeError as error:
+                raise _damage(error, at, REBUILD) from error
+
+
+def read_dormant(key: bytes, value: bytes) -> _Session | None:
+    """Return a session's entry, or ``None`` if it has open records or can't be read."""
+    try:
+        key.decode()
+        entry = _decode_session(value[1:])
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return None
+    return None if entry.records or value[:1] not in _READABLE else entry
 
 
 def _state(session: str, entry: _Session) -> SessionState:
@@ -194,5 +213,8 @@ def _decode(value: bytes, kind: type[_Entry], where: str, remedy: str) -> _Entry
     try:
         return msgspec.msgpack.decode(value[1:], type=kind)
     except msgspec.DecodeError as error:
-        message = f"{where}: {error}; the changelog is damaged: {remedy}"
-        raise ChangelogError(message) from error
+        raise _damage(error, where, remedy) from error
+
+
+def _damage(error: Exception, where: str, remedy: str) -> ChangelogError:
+    return ChangelogError(f"{where}: {error}; the changelog is damaged: {remedy}")

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from processor.core.errors import StateError
 from processor.protocol.changelog import PartitionEntry
-from processor.protocol.port import Batch, Transaction
+from processor.protocol.port import Batch, EntryTaker, Transaction
 from processor.protocol.stage import Stage
 
 #: A moved position alone is committed this often: a transaction costs a marker in every topic.
@@ -29,15 +29,27 @@ class Remedies(NamedTuple):
     eaten: str
 
 
+class Changelog(EntryTaker, Protocol):
+    """What a job keeps of a changelog."""
+
+    @property
+    def entries(self) -> Mapping[bytes, bytes]:
+        """Latest entries by key, the partition's own among them."""
+        ...
+
+
+ChangelogT = TypeVar("ChangelogT", bound=Changelog)
+
+
 @dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Generic[ChangelogT]):
     """What is known of a partition once it is ours and fits the log.
 
     Attributes:
         number: Its number.
         where: Topic and partition, for messages.
         entry: Where its last owner left it; a first one's beginning.
-        entries: The changelog's latest entries by key.
+        changelog: What the job keeps of it.
         log_start: First offset that the log still holds.
         omitted: Offsets whose output its topic has refused as too large.
     """
@@ -45,7 +57,7 @@ class Opened:
     number: int
     where: str
     entry: PartitionEntry
-    entries: Mapping[bytes, bytes]
+    changelog: ChangelogT
     log_start: int
     omitted: frozenset[int]
 
@@ -94,7 +106,7 @@ class JobState(Protocol):
         ...
 
 
-class Job(Protocol):
+class Job(Protocol[ChangelogT]):
     """What all partitions of an app have in common."""
 
     @property
@@ -125,7 +137,11 @@ class Job(Protocol):
         """
         ...
 
-    def restore(self, opened: Opened) -> JobState:
+    def new_changelog(self) -> ChangelogT:
+        """Return what the changelog is to be read into."""
+        ...
+
+    def restore(self, opened: Opened[ChangelogT]) -> JobState:
         """Return the state that the last owner left.
 
         Raises:

@@ -28,10 +28,10 @@ fenced and the partition opens anew; fencing on return would hide that owner's c
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from processor.clock import Clock
 from processor.core.errors import (
@@ -43,7 +43,8 @@ from processor.core.errors import (
 )
 from processor.metrics import Metrics
 from processor.protocol.changelog import PARTITION_KEY, decode_partition
-from processor.protocol.job import Job, JobState, Opened
+from processor.protocol.job import Changelog, Job, JobState, Opened
+from processor.protocol.loading import OwnEntry
 from processor.protocol.port import Batch, PartitionBroker, TooLargeError
 from processor.protocol.stage import Closed, Stage
 from processor.protocol.start_checks import first_entry, survey_until_settled, world_agrees
@@ -84,7 +85,7 @@ class Partition:
         self,
         number: int,
         broker: PartitionBroker,
-        job: Job,
+        job: Job[Any],
         clock: Clock,
         metrics: Metrics,
     ) -> None:
@@ -271,32 +272,34 @@ class Partition:
             message = f"{self.where}: the group has rebalanced since; it is not ours to open"
             raise StaleGenerationError(message)
 
-    async def _check_nobody_else_wrote(self, entries: Mapping[bytes, bytes]) -> None:
+    async def _check_nobody_else_wrote(self, changelog: Changelog) -> None:
         """Tell a fault from another owner, who may have fenced us while we were opening.
 
         Raises:
             FencedError: The partition's entry has changed since our fence.
         """
-        now = await self._broker.read_changelog()
-        if now.get(PARTITION_KEY) != entries.get(PARTITION_KEY):
+        now = OwnEntry()
+        await self._broker.read_changelog(now)
+        if now.entries.get(PARTITION_KEY) != changelog.entries.get(PARTITION_KEY):
             message = f"{self.where}: another worker has opened it since"
             raise FencedError(message)
 
     async def _restore(self) -> JobState:
-        entries = await self._broker.read_changelog()
-        entry = decode_partition(entries, self.where, self._job.remedies.lost)
+        changelog = self._job.new_changelog()
+        await self._broker.read_changelog(changelog)
+        entry = decode_partition(changelog.entries, self.where, self._job.remedies.lost)
         survey = await survey_until_settled(self._broker, entry)
         try:
             world_agrees(entry, survey, self._job, self.where)
         except StateError:
-            await self._check_nobody_else_wrote(entries)
+            await self._check_nobody_else_wrote(changelog)
             raise
         return self._job.restore(
             Opened(
                 self.number,
                 self.where,
                 entry or first_entry(survey, self._job),
-                entries,
+                changelog,
                 survey.log_start,
                 self._omitted,
             )

@@ -9,6 +9,7 @@ or one partition fails again and again) is fatal and ends the process, which say
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Final
 
 from processor.core.errors import (
@@ -22,6 +23,7 @@ from processor.core.errors import (
 from processor.metrics import Metrics, NoMetrics
 from processor.protocol.partition import Partition, Phase
 from processor.protocol.port import Batch, TooLargeError
+from processor.protocol.stage import MAX_STAGED_BYTES
 
 log: Final = logging.getLogger(__name__)
 
@@ -30,10 +32,23 @@ MAX_FAILURES: Final = 40
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
 _BEHIND_INTERVAL_S: Final = 0.5
-#: Chunks staged in one partition beyond which feeding waits for its commit.
-_MAX_STAGED_BYTES: Final = 32 << 20
 #: Partitions opened at once: each opening makes connections of its own.
 _MAX_OPENINGS: Final = 8
+
+
+def reopening_wait_s(number: int, failures: int) -> float:
+    """Return how long to wait before a partition is opened again.
+
+    It doubles from 0.2 s to 5 s, and is a quarter less or more, by a hash: brokers that come back
+    are not asked by all partitions of all workers in the same moment, and a history that is
+    played again waits as it did.
+
+    Args:
+        number: The partition's.
+        failures: How often it has failed in a row, 1 or more.
+    """
+    spread = sha256(f"{number} {failures}".encode()).digest()[0] / 255
+    return min(_FIRST_WAIT_S * 2.0 ** (failures - 1), _LONGEST_WAIT_S) * (0.75 + spread / 2)
 
 
 class Partitions:
@@ -139,7 +154,7 @@ class Partitions:
             self._on_fatal(error)
             raise
         state = partition.state
-        if state is not None and state.staged_bytes > _MAX_STAGED_BYTES:
+        if state is not None and state.staged_bytes > MAX_STAGED_BYTES:
             await self._start_commit(partition)
 
     async def commit_forever(self) -> None:
@@ -207,7 +222,7 @@ class Partitions:
     async def _open_once(self, partition: Partition, is_current: Callable[[], bool]) -> None:
         failures = self._failures.get(partition.number, 0)
         if failures:
-            await asyncio.sleep(min(_FIRST_WAIT_S * 2.0 ** (failures - 1), _LONGEST_WAIT_S))
+            await asyncio.sleep(reopening_wait_s(partition.number, failures))
             # Opening fences whoever has the partition: only if the group says it is ours.
             if not await partition.is_owned():
                 message = f"{partition.where}: the group does not count us as a member"

@@ -1,6 +1,6 @@
 """The few things that the partition protocol asks of a broker, as values and one interface."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -130,6 +130,18 @@ class ResentCommitError(OwnershipError):
     """
 
 
+#: An entry of the changelog: its key, and its value or ``None`` where the key is deleted.
+Entry = tuple[bytes, bytes | None]
+
+
+class EntryTaker(Protocol):
+    """What a changelog is read into."""
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Take the next entries of the log, in its order: the latest of a key counts."""
+        ...
+
+
 class PartitionBroker(Protocol):
     """One input partition's side of a broker. Every method raises errors of our tree."""
 
@@ -140,8 +152,8 @@ class PartitionBroker(Protocol):
         """
         ...
 
-    async def read_changelog(self) -> Mapping[bytes, bytes]:
-        """Return the latest committed entry of every key, up to the high watermark as of now."""
+    async def read_changelog(self, taker: EntryTaker) -> None:
+        """Hand every committed entry to ``taker``, up to the high watermark as of now."""
         ...
 
     async def survey(self, offsets: Sequence[int]) -> Survey:

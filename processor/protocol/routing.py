@@ -19,6 +19,7 @@ from processor.formats.format import FormatOptions, SessionRecord
 from processor.protocol.changelog import PARTITION_KEY, Counts, PartitionEntry, encode_partition
 from processor.protocol.dead_letter import dead_letter
 from processor.protocol.job import Opened, Pace, Remedies, check_follows
+from processor.protocol.loading import AllEntries
 from processor.protocol.port import Batch, LogRecord, Message, Transaction
 from processor.protocol.stage import Stage, Tally
 from processor.protocol.stream_readers import AUTO, StreamReaders
@@ -76,7 +77,11 @@ class RouterConfig:
             )
             raise ConfigError(message)
 
-    def restore(self, opened: Opened) -> "RouterState":
+    def new_changelog(self) -> AllEntries:
+        """Return what the changelog is to be read into."""
+        return AllEntries()
+
+    def restore(self, opened: Opened[AllEntries]) -> "RouterState":
         """Return the state that the last owner left."""
         return RouterState(self, opened)
 
@@ -96,10 +101,10 @@ class RouterState:
         counts: What became of the messages: ``records`` are those written.
     """
 
-    def __init__(self, config: RouterConfig, opened: Opened) -> None:
+    def __init__(self, config: RouterConfig, opened: Opened[AllEntries]) -> None:
         self._config = config
         self._opened = opened
-        self._streams = Streams(opened.entries, opened.where, config.remedies.lost)
+        self._streams = Streams(opened.changelog.entries, opened.where, config.remedies.lost)
         self._readers = StreamReaders(self._streams, config.format, config.options)
         self._pace = Pace(opened.entry.seen)
         self._fingerprint = opened.entry.fingerprint

@@ -15,6 +15,7 @@ from processor.core.errors import ConfigError, StateError
 from processor.core.session_state import SessionState
 from processor.protocol.changelog import PartitionEntry, decode_sessions
 from processor.protocol.job import Opened
+from processor.protocol.loading import SessionEntries
 
 
 class Reopened(NamedTuple):
@@ -22,8 +23,8 @@ class Reopened(NamedTuple):
 
     Attributes:
         entry: With the replay starting at the first of them.
-        states: Every session, nothing open.
-        changed: Those among them whose entry in the changelog still has open records.
+        states: The sessions that have open records and keep them.
+        changed: Those that don't keep them, nothing open, though in the changelog they have.
     """
 
     entry: PartitionEntry
@@ -50,14 +51,14 @@ def check_unchanged(entry: PartitionEntry, rule: dict[str, Any], where: str) -> 
         raise ConfigError(message)
 
 
-def reopened(opened: Opened, rule: dict[str, Any]) -> Reopened:
+def reopened(opened: Opened[SessionEntries], rule: dict[str, Any]) -> Reopened:
     """Return what the last owner left, its checkpointed records given back if ``rule`` is new.
 
     Raises:
         StateError: The log holds some of them no more.
         ChangelogError: An entry can't be read.
     """
-    states = list(decode_sessions(opened.entries, opened.where))
+    states = list(decode_sessions(opened.changelog.entries, opened.where))
     if opened.entry.rule == rule:
         return Reopened(opened.entry, states, [])
     return given_back(opened.entry, states, opened.log_start, opened.where)
@@ -70,7 +71,7 @@ def given_back(
 
     Args:
         entry: The partition's entry.
-        states: Its sessions, as the changelog has them.
+        states: Its sessions that have open records, as the changelog has them.
         log_start: First offset that the log still holds.
         where: Topic and partition, for messages.
 
@@ -80,9 +81,6 @@ def given_back(
     reopened = Reopened(entry, [], [])
     low, log_time_ms = entry.low, entry.log_time_ms
     for state in states:
-        if not state.records:
-            reopened.states.append(state)
-            continue
         first = state.records[0].offset or 0
         if first < log_start:
             message = (
@@ -96,7 +94,6 @@ def given_back(
             # computes is another for that.
             low, log_time_ms = first, state.opened_at_ms
         emptied = replace(state, next_offset=first, records=(), opened_at_ms=0, last_at_ms=0)
-        reopened.states.append(emptied)
         reopened.changed.append(emptied)
     moved = msgspec.structs.replace(entry, low=low, log_time_ms=log_time_ms)
     return reopened._replace(entry=moved)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from processor.core.chunks import Chunk
 from processor.core.records import Carried
@@ -11,6 +11,10 @@ from processor.metrics import MetricName
 from processor.protocol.changelog import PARTITION_KEY, encode_session
 from processor.protocol.port import Message, Transaction
 from processor.wire import ChunkEncoder, chunk_headers
+
+#: Staged bytes of one partition beyond which nothing more is staged until they are committed, but
+#: what a fetch closes: as many as a transaction carries well within its timeout.
+MAX_STAGED_BYTES: Final = 32 << 20
 
 Tally = Counter[tuple[MetricName, tuple[tuple[str, str], ...]]]
 
@@ -31,14 +35,14 @@ class Stage:
     """Collects; decides nothing.
 
     Attributes:
-        chunk_bytes: Bytes of the chunks, for whoever bounds memory.
+        output_bytes: Bytes of the chunks and of open records, for whoever bounds memory.
         closed: The chunks.
         appended_at_ms: When the first record of the first fetch that closed one was appended.
         carried: Records of sessions read for the first time, by how a chunk carries them.
         tally: Everything else to count.
     """
 
-    chunk_bytes: int = 0
+    output_bytes: int = 0
     closed: list[Closed] = field(default_factory=list)
     appended_at_ms: int | None = None
     carried: Counter[Carried] = field(default_factory=Counter)
@@ -78,13 +82,14 @@ class Stage:
                 chunk.clock,
             )
         )
-        self.chunk_bytes += len(value)
+        self.output_bytes += len(value)
         self._chunks.append(Message(key, value, chunk_headers(chunk), lone_offset=lone_offset))
         self._entries[key] = encode_session(SessionState.after(chunk))
 
     def add_session(self, state: SessionState) -> None:
         """Add a session's entry, open records included."""
-        self._entries[state.session.encode()] = encode_session(state)
+        entry = self._entries[state.session.encode()] = encode_session(state)
+        self.output_bytes += len(entry)
 
     def remove_session(self, session: str) -> None:
         """Add the removal of a session's entry."""

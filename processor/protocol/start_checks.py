@@ -1,7 +1,7 @@
 """Does the state fit the log that we find? Where it does not, a person decides, nothing guesses."""
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from processor.core.errors import ConfigError, StateError
 from processor.protocol.changelog import REBUILD, Counts, PartitionEntry
@@ -42,7 +42,7 @@ async def survey_until_settled(broker: PartitionBroker, entry: PartitionEntry | 
     return survey
 
 
-def world_agrees(entry: PartitionEntry | None, survey: Survey, job: Job, where: str) -> None:
+def world_agrees(entry: PartitionEntry | None, survey: Survey, job: Job[Any], where: str) -> None:
     """Return if the state fits the log and the group.
 
     Raises:
@@ -88,7 +88,7 @@ def check_changelog_whole(survey: Survey, remedies: Remedies, where: str) -> Non
         raise StateError(message)
 
 
-def first_entry(survey: Survey, job: Job) -> PartitionEntry:
+def first_entry(survey: Survey, job: Job[Any]) -> PartitionEntry:
     """Return where a partition stands that nobody has processed before."""
     start = survey.stable_end if job.start_at_end else survey.log_start
     return PartitionEntry(
@@ -103,7 +103,7 @@ def first_entry(survey: Survey, job: Job) -> PartitionEntry:
     )
 
 
-def _check_topic(entry: PartitionEntry, job: Job, where: str) -> None:
+def _check_topic(entry: PartitionEntry, job: Job[Any], where: str) -> None:
     if entry.topic not in ("", job.topic):
         message = (
             f"{where}: the state under this PROCESSOR_APP_ID is that of topic {entry.topic}; an "

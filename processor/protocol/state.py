@@ -25,7 +25,7 @@ from processor.protocol.mismatches import Mismatches
 from processor.protocol.port import Batch, LogRecord, Transaction
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.runs import Columns, Keys, columns, grouped, keys_of
-from processor.protocol.stage import Stage
+from processor.protocol.stage import MAX_STAGED_BYTES, Stage
 from processor.wire import ChunkEncoder
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ class PartitionState:
 
     @property
     def staged_bytes(self) -> int:
-        """Bytes of the chunks staged, for whoever bounds memory."""
-        return self._stage.chunk_bytes
+        """Bytes of chunks and open records staged, for whoever bounds memory."""
+        return self._stage.output_bytes
 
     @property
     def as_of_ms(self) -> int:
@@ -138,6 +138,10 @@ class PartitionState:
             self._caught_up_at_ms = batch.arrived_at_ms
             for chunk in self.sessions.close_due(head.asked_at_ms):
                 self._stage_chunk(chunk)
+                # After a quiet night all sessions may be due at once. The rest waits for the next
+                # answer, which the log's end gives twice a second.
+                if self.staged_bytes > MAX_STAGED_BYTES:
+                    break
         if not self.is_replaying:
             self._bound_replay()
 
@@ -281,9 +285,10 @@ class PartitionState:
 
     def _bound_replay(self) -> None:
         """Checkpoint the oldest open sessions until a replay is short enough again."""
-        while True:
+        open_record_count = self.sessions.open_record_count
+        while self.staged_bytes <= MAX_STAGED_BYTES:
             low = self.sessions.low_water(self.position)
-            is_far = self.seen - low.offset > self._config.max_replay_records
+            is_far = self.seen - low.offset > self._config.replay_bound(open_record_count)
             is_old = self.sessions.log_time_ms - low.log_time_ms > self._config.max_replay_ms
             state = self.sessions.checkpoint() if is_far or (is_old and low.log_time_ms) else None
             if state is None:

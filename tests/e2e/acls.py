@@ -10,7 +10,7 @@ from aiokafka.protocol.types import Array, Int8, Int16, Int32, Schema, String
 from processor.kafka.rights import OPERATION_CODES, Right
 from tests.e2e.asking import admin_client
 
-RESOURCES = {"topic": 2, "group": 3, "transactional-id": 5}
+RESOURCES = {"topic": 2, "group": 3, "cluster": 4, "transactional-id": 5}
 LITERAL, PREFIXED, ALLOW = 3, 4, 3
 
 

@@ -49,8 +49,14 @@ async def delete_before(bootstrap, positions):
 
 async def set_cleanup(bootstrap, topic, policy):
     """Set ``cleanup.policy``; whatever else was set of the topic is forgotten."""
+    await set_configs(bootstrap, topic, cleanup_policy=policy)
+
+
+async def set_configs(bootstrap, topic, **configs):
+    """Set what is given, named as ``create_topic`` has it, and forget whatever else was set."""
+    wanted = {"max.message.bytes": "3000000"}
+    wanted |= {name.replace("_", "."): str(value) for name, value in configs.items()}
     async with admin_client(bootstrap) as admin:
-        wanted = {"cleanup.policy": policy, "max.message.bytes": "3000000"}
         resource = ConfigResource(ConfigResourceType.TOPIC, topic, wanted)
         for done in await admin.alter_configs([resource]):
             _check(code for code, *_ in done.resources)

@@ -19,6 +19,12 @@ from tests.e2e.workers import deployments
 
 HERE = Path(__file__).parent
 ABLE = {"eviction": EVICTING, "restart": RESTARTING}
+#: A client of aiokafka 0.14, closed while it opens a connection, leaves it open (``_get_conn``
+#: adds it after ``close``), to be collected during any later test.
+LEFT_OPEN = (
+    r"ignore:Exception ignored in. <(socket\.socket|function (AIOKafkaConnection|_SelectorTransport"
+    r"|StreamWriter)\.__del__):pytest.PytestUnraisableExceptionWarning"
+)
 NOT_RUN = pytest.StashKey()
 STARTED = pytest.StashKey()
 
@@ -116,6 +122,7 @@ def pytest_collection_modifyitems(config, items):
             kept.append(item)
             continue
         item.add_marker(pytest.mark.e2e)
+        item.add_marker(pytest.mark.filterwarnings(LEFT_OPEN))
         obstacle = why_not(item)
         if obstacle is None:
             kept.append(item)

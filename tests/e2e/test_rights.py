@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from processor.core.errors import ConfigError
-from processor.kafka.flow import routing
+from processor.kafka.flow import chunking, routing
 from processor.kafka.granted import check_rights
 from processor.kafka.rights import Right, flow_rights
 from processor.kafka.topics import create_route_topics
@@ -128,3 +128,16 @@ def assert_each_is_needed(app, rights, verb):
         assert code == 78, f"{right}: {output}"
         assert f"User:worker lacks {right};" in output
         app.grant(right)
+
+
+def test_rebuild_needs_a_workers_rights_and_to_read_dead_letters(app):
+    """It said that it could not read the records topic, and not which right was missing."""
+    app.grant(*flow_rights(chunking(app.topics)))
+    read = Right("Read", "topic", app.topics.dead_letter_topic)
+    rebuild = ("state", "rebuild", "--all")
+    code, output = app.says(*rebuild)
+    assert code == 78, output
+    assert f"User:worker lacks {read};" in output
+    app.grant(read)
+    code, output = app.says(*rebuild)
+    assert code == 0, output

@@ -20,6 +20,7 @@ from processor.protocol.changelog import (
     encode_partition,
     encode_session,
 )
+from processor.protocol.loading import all_entries
 from processor.protocol.port import Transaction
 from processor.protocol.start_checks import world_agrees
 
@@ -101,7 +102,7 @@ def write_state(settings):
 def state_of(settings, partition=0):
     async def read():
         broker = broker_of(settings, partition)
-        return await broker.read_changelog(), await broker.survey([])
+        return await all_entries(broker), await broker.survey([])
 
     return asyncio.run(read())
 

@@ -13,7 +13,7 @@ from processor.core.sessions import PartitionSessions
 from processor.counters import CharsOverFour, count_tokens
 from processor.proof.report import FaultKind
 from processor.wire import ChunkEncoder, chunk_headers, read_value
-from tests.history import Message
+from tests.history import Message, log_messages
 from tests.strategies import logs, policies
 from tests.unit.proof.verifying import verify
 
@@ -29,13 +29,6 @@ def message_of(chunk, policy, offset):
     encoder = ChunkEncoder(policy, CharsOverFour.name, "records", 0)
     headers = tuple(chunk_headers(chunk))
     return Message(offset, chunk.session.encode(), encoder.encode(chunk), 0, headers)
-
-
-def log_messages(log):
-    return [
-        Message(it.offset, it.session.encode(), None if is_end else it.value, it.timestamp_ms)
-        for it, is_end in log
-    ]
 
 
 class Worker:

@@ -161,7 +161,7 @@ def test_what_is_due_next_is_the_earliest_deadline(log, policy):
         held = [SessionAccumulator(sessions.state(name), policy) for name in sessions]
         assert sessions.next_deadline_ms == min([it.deadline_ms for it in held], default=NEVER_MS)
         due = sessions.next_deadline_ms
-        assert sessions.close_due(due) == []
+        assert list(sessions.close_due(due)) == []
 
 
 @given(logs(), policies)
@@ -173,6 +173,6 @@ def test_the_clock_closes_all_that_is_due_and_marks_it(log, policy):
         for name in sessions
         if SessionAccumulator(sessions.state(name), policy).deadline_ms < NEVER_MS
     ]
-    chunks = sessions.close_due(1 << 50)
+    chunks = list(sessions.close_due(1 << 50))
     assert sorted(chunk.session for chunk in chunks) == sorted(due)
     assert all(chunk.clock and not chunk.final for chunk in chunks)

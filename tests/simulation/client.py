@@ -42,16 +42,16 @@ class SimulatedPartitionBroker:
         producer = self.producer = Producer()
         producer.epoch = await self._until_resolved("fence", lambda: partition.init_producer(name))
 
-    async def read_changelog(self):
-        end, position, entries = await self._ask("end of changelog", self.changelog_end), 0, {}
+    async def read_changelog(self, taker):
+        end, position = await self._ask("end of changelog", self.changelog_end), 0
         now = asyncio.get_running_loop().time
         waited_from = now()
         while True:
             read = partial(self.read_entries, position, end)
             found, position = await self._ask(f"changelog to {end}", read)
-            entries.update(found)
+            taker.take(found)
             if position >= end:
-                return {key: value for key, value in entries.items() if value is not None}
+                return
             if now() - waited_from > HANGING_S:
                 message = f"a transaction hangs at {position}, before {end}"
                 raise StateError(message)

@@ -16,6 +16,7 @@ import random
 import pytest
 
 from processor.core.errors import FencedError, ProcessorError
+from processor.protocol.loading import all_entries
 from processor.protocol.port import Message, TooLargeError, Transaction
 from tests.simulation.broker import CHANGELOG, CHUNKS, DEAD_LETTERS
 
@@ -51,7 +52,7 @@ async def everything_of_a_transaction_is_there_once_it_is_committed(side):
     owner = await next_owner(side)
     assert await side.read(CHUNKS) == [b"one"]
     assert await side.read(DEAD_LETTERS) == [b"lost"]
-    assert await owner.read_changelog() == {b"s1": b"state"}
+    assert await all_entries(owner) == {b"s1": b"state"}
     assert (await owner.survey([])).committed == 3
 
 
@@ -70,7 +71,7 @@ async def changelog_gives_the_latest_entry_of_each_key(side):
     owner = await next_owner(side)
     await owner.commit(transaction(s1=b"old", s2=b"gone", s3=b"kept"))
     await owner.commit(transaction(s1=b"new", s2=None))
-    assert await owner.read_changelog() == {b"s1": b"new", b"s3": b"kept"}
+    assert await all_entries(owner) == {b"s1": b"new", b"s3": b"kept"}
 
 
 @case
@@ -95,7 +96,7 @@ async def record_that_is_too_large_names_itself_and_nothing_is_written(side):
     assert refused.value.offset == 41
     await owner.discard()
     owner = await next_owner(side)
-    assert await owner.read_changelog() == {}
+    assert await all_entries(owner) == {}
     assert await side.read(CHUNKS) == await side.read(DEAD_LETTERS) == []
     assert (await owner.survey([])).committed is None
 
@@ -111,7 +112,7 @@ async def open_transaction_hides_what_comes_after_it_until_the_next_fence_aborts
     owner = await next_owner(side)
     high_watermark, stable_end = await side.ends(CHANGELOG)
     assert stable_end == high_watermark == 2
-    assert await owner.read_changelog() == {}
+    assert await all_entries(owner) == {}
 
 
 @case
@@ -124,7 +125,7 @@ async def commit_given_up_at_any_moment_lands_whole_or_not_at_all(side):
                 await owner.commit(wanted)
         await owner.discard()
         owner = await next_owner(side)
-        chunks, entries = await side.read(CHUNKS), await owner.read_changelog()
+        chunks, entries = await side.read(CHUNKS), await all_entries(owner)
         if entries.get(b"s1") == b"%d" % n:
             whole.append(n)
         assert chunks == [b"%d" % it for it in whole]

@@ -20,11 +20,11 @@ def changelog_read_before_the_fence():
     async def fence_late(self):
         changelog = self.partition.logs[CHANGELOG]
         found, _ = changelog.read(0, changelog.stable_end)
-        early[self] = {key: value for key, value in found if value is not None}
+        early[self] = found
         await fence(self)
 
-    async def read_changelog(self):
-        return early[self]
+    async def read_changelog(self, taker):
+        taker.take(early[self])
 
     return [
         (SimulatedPartitionBroker, "fence", fence_late),
@@ -214,7 +214,7 @@ def state_held_with_a_commit_in_doubt():
 def another_owner_taken_for_a_fault():
     """Who was fenced while opening finds a world that does not fit: no person has done that."""
 
-    async def check_nothing(self, entries):
+    async def check_nothing(self, changelog):
         pass
 
     return [(Partition, "_check_nobody_else_wrote", check_nothing)]

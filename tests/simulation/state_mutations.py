@@ -7,8 +7,13 @@ import msgspec
 from processor.core import flush
 from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater, PartitionSessions
-from processor.protocol import chunking, rule_change
-from processor.protocol.changelog import PARTITION_KEY, decode_sessions, encode_session
+from processor.protocol import chunking, loading, rule_change
+from processor.protocol.changelog import (
+    PARTITION_KEY,
+    decode_sessions,
+    encode_session,
+    read_dormant,
+)
 from processor.protocol.partition import Partition
 from processor.protocol.state import PartitionState
 from tests.simulation.client import SimulatedPartitionBroker
@@ -137,11 +142,7 @@ def _rewritten_while_committing(late):
 def replay_not_skipped():
     """Records that are in a chunk or an entry are chunked again."""
 
-    def forgetful(entries, where):
-        for state in decode_sessions(entries, where):
-            yield replace(state, next_offset=0)
-
-    return [(rule_change, "decode_sessions", forgetful)]
+    return restored_with(lambda _: {"next_offset": 0})
 
 
 @mutation()
@@ -261,8 +262,8 @@ def restored_records_count_as_new():
 def log_time_not_kept_beside_the_mark():
     """A replay sees another largest timestamp than the first pass."""
 
-    def without(policy, states, log_time_ms):
-        return PartitionSessions(policy, states, 0)
+    def without(policy, states, log_time_ms, dormant):
+        return PartitionSessions(policy, states, 0, dormant)
 
     return [(chunking, "PartitionSessions", without)]
 
@@ -275,8 +276,18 @@ def tokens_asked_before_deadlines():
 
 @mutation()
 def digest_not_restored():
-    def anew(entries, where):
-        for state in decode_sessions(entries, where):
-            yield replace(state, digest=SessionState.new(state.session).digest)
+    return restored_with(lambda session: {"digest": SessionState.new(session).digest})
 
-    return [(rule_change, "decode_sessions", anew)]
+
+def restored_with(changes_of):
+    """Have every session restored with other values than its entry has."""
+
+    def opened(entries, where):
+        for state in decode_sessions(entries, where):
+            yield replace(state, **changes_of(state.session))
+
+    def dormant(key, value):
+        entry = read_dormant(key, value)
+        return entry and msgspec.structs.replace(entry, **changes_of(key.decode()))
+
+    return [(rule_change, "decode_sessions", opened), (loading, "read_dormant", dormant)]

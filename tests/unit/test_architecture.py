@@ -15,6 +15,7 @@ ARROWS = {
     "headers": {"core"},
     "nesting": set(),
     "wire": {"core", "headers", "nesting"},
+    "schema": {"core", "wire"},
     "metrics": set(),
     "clock": set(),
     "counters": {"core"},
@@ -27,6 +28,8 @@ ARROWS = {
     "settings_loading": {"core", "settings"},
     "proof": {"core", "headers", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
+    "doctor": {"core", "clock", "settings", "protocol", "kafka"},
+    "client": {"core", "wire", "formats", "settings", "settings_loading", "kafka"},
     "agents": {"core", "protocol"},
     "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
 }
@@ -82,6 +85,7 @@ TAKERS = {
     "partition_reader",
     "ends_of",
     "latest_entries",
+    "stream_entries",
     "message_count",
     "TransactionalProducer",
 }

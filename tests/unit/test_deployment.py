@@ -1,16 +1,20 @@
 """What is deployed and locked, read from its files: facts that nothing else would notice."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
+from processor.cli.running import DRAIN_S
 from processor.demo.kafka_jvm import KAFKA_FILES, KAFKA_VERSION
+from processor.settings_loading import load_settings
+from tests.queries import VARIABLES
 
 ROOT = Path(__file__).parents[2]
 LOCKS = ("bench.lock", "requirements.lock", "runtime.lock")
+WORKERS = ("worker-1", "worker-2")
+OURS = ("topics", *WORKERS)
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +25,6 @@ def services():
 @pytest.fixture(scope="module")
 def broker(services):
     return services["broker"]["environment"]
-
-
-@pytest.fixture(scope="module")
-def pyproject():
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def locked(name):
@@ -40,6 +39,10 @@ def pinned(name):
 
 def normal(requirement):
     return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+
+
+def environment(service):
+    return {name: str(value) for name, value in service["environment"].items()}
 
 
 def listeners(text):
@@ -111,12 +114,13 @@ def test_listener_for_this_machine_is_published_on_its_loopback_only(services, b
     assert services["broker"]["ports"] == [f"127.0.0.1:{port}:{port}"]
 
 
-def test_worker_and_topics_use_the_listener_inside(services, broker):
+@pytest.mark.parametrize("name", OURS)
+def test_workers_and_topics_use_the_listener_inside(services, broker, name):
     inside = listeners(broker["KAFKA_ADVERTISED_LISTENERS"])["PLAINTEXT"]
-    for name in ("topics", "worker"):
-        environment = services[name]["environment"]
-        assert environment["KAFKA_BOOTSTRAP_SERVERS"] == inside
-        assert environment["PROCESSOR_APP_ID"]
+    settings = load_settings(environ=environment(services[name]))
+    assert settings.bootstrap_servers == inside
+    assert settings.app_id
+    assert not settings.create_topics or name == "topics"
 
 
 @pytest.mark.parametrize(
@@ -135,35 +139,106 @@ def test_no_topic_appears_by_itself(broker):
     assert broker["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
 
 
-def test_worker_waits_for_topics_which_wait_for_a_healthy_broker(services):
+@pytest.mark.parametrize("name", WORKERS)
+def test_worker_waits_for_topics_which_wait_for_a_healthy_broker(services, name):
     assert services["broker"]["healthcheck"]["test"][0] == "CMD"
     assert services["topics"]["command"] == ["topics", "create"]
     assert services["topics"]["depends_on"] == {"broker": {"condition": "service_healthy"}}
-    waits_for = services["worker"]["depends_on"]
+    waits_for = services[name]["depends_on"]
     assert waits_for == {"topics": {"condition": "service_completed_successfully"}}
 
 
-def test_worker_has_time_to_drain(services):
-    assert int(services["worker"]["stop_grace_period"].removesuffix("s")) > 25
+@pytest.mark.parametrize("name", WORKERS)
+def test_worker_has_time_to_drain(services, name):
+    assert int(services[name]["stop_grace_period"].removesuffix("s")) > DRAIN_S
     assert dockerfile("STOPSIGNAL") == ["SIGTERM"]
 
 
-def test_health_is_asked_within_the_container_and_published_on_the_loopback_only(
-    services,
-):
+@pytest.mark.parametrize("name", WORKERS)
+def test_health_is_asked_within_the_container(services, name):
     [check] = dockerfile("HEALTHCHECK")
     assert check.endswith('CMD ["processor", "health"]')
-    worker = services["worker"]
-    assert worker["healthcheck"]["test"] == ["CMD", "processor", "health", "--ready"]
-    port = worker["environment"]["PROCESSOR_HTTP_PORT"]
-    assert worker["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert services[name]["healthcheck"]["test"] == ["CMD", "processor", "health", "--ready"]
+    port = load_settings(environ=environment(services[name])).http_port
+    assert services[name]["ports"][0].endswith(f":{port}")
+
+
+def test_workers_have_ids_of_their_own_in_the_group(services):
+    ids = [services[name]["environment"]["KAFKA_GROUP_INSTANCE_ID"] for name in WORKERS]
+    assert ids == list(WORKERS)
+
+
+def test_every_port_is_published_on_the_loopback_only_and_once(services):
+    ports = [port.split(":") for it in services.values() for port in it.get("ports", [])]
+    assert {address for address, _, _ in ports} == {"127.0.0.1"}
+    assert len({port for _, port, _ in ports}) == len(ports)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_runs_our_image_may_write_nothing_and_has_no_rights(services, name):
+    it = services[name]
+    assert it["read_only"]
+    assert it["cap_drop"] == ["ALL"]
+    assert it["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_every_image_is_of_one_version(services, version):
+    tags = [it["image"].rpartition(":")[2] for it in services.values()]
+    assert all(re.fullmatch(r"v?\d+\.\d+\.\d+", tag) for tag in tags), tags
+    assert {services[name]["image"] for name in OURS} == {f"processor:{version}"}
+    assert all(services[name]["build"] == "." for name in OURS)
+
+
+def test_only_kafka_and_ours_start_unasked(services):
+    unasked = {name for name, it in services.items() if "profiles" not in it}
+    assert unasked == {"broker", *OURS}
+    assert make_recipe("up").split() == ["docker", "compose", "up", "--build", "--detach"]
+
+
+@pytest.mark.parametrize("name", ["prometheus", "grafana"])
+def test_files_that_are_mounted_are_there(services, name):
+    for volume in services[name]["volumes"]:
+        assert (ROOT / volume.split(":")[0]).exists(), volume
+
+
+def test_prometheus_asks_every_worker_under_the_name_that_alerts_and_dashboard_have(services):
+    folder = ROOT / "deploy" / "prometheus"
+    asked = yaml.safe_load((folder / "prometheus.yml").read_text())
+    [job] = asked["scrape_configs"]
+    assert job["job_name"] == VARIABLES["$job"]
+    [targets] = [it["targets"] for it in job["static_configs"]]
+    ports = [services[name]["environment"]["PROCESSOR_HTTP_PORT"] for name in WORKERS]
+    assert targets == [f"{name}:{port}" for name, port in zip(WORKERS, ports, strict=True)]
+    assert [(folder / it).exists() for it in asked["rule_files"]] == [True]
+
+
+def test_grafana_finds_prometheus_and_the_dashboard(services):
+    folder = ROOT / "deploy" / "grafana" / "provisioning"
+    [source] = yaml.safe_load((folder / "datasources" / "prometheus.yaml").read_text())[
+        "datasources"
+    ]
+    port = services["prometheus"]["ports"][0].rpartition(":")[2]
+    assert source["url"] == f"http://prometheus:{port}"
+    [provider] = yaml.safe_load((folder / "dashboards" / "files.yaml").read_text())["providers"]
+    mounted = [it.split(":")[1] for it in services["grafana"]["volumes"]]
+    shown = services["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
+    assert shown in mounted
+    assert str(Path(shown).parent) == provider["options"]["path"]
 
 
 def test_image_runs_the_worker_as_nobody_in_particular():
     assert dockerfile("ENTRYPOINT") == ['["processor"]']
     assert dockerfile("CMD") == ['["worker"]']
     [user] = dockerfile("USER")
-    assert int(user) > 0
+    assert all(int(it) > 0 for it in user.split(":"))
+
+
+def test_image_is_built_from_the_same_bytes_each_time(version):
+    base, *stages = dockerfile("FROM")
+    assert re.fullmatch(r"python:3\.11\.\d+-slim-\w+@sha256:[0-9a-f]{64} AS python", base)
+    assert [it.split()[0] for it in stages] == ["python", "python"]
+    assert dockerfile("ARG") == ["SOURCE_DATE_EPOCH=0"]
+    assert f"name=processor:{version},rewrite-timestamp=true" in make_recipe("image")
 
 
 def test_image_installs_by_hash_only():

@@ -1,3 +1,6 @@
+import sys
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -50,6 +53,11 @@ class LikeADict(RuleBasedStateMachine):
         assert self.sessions.pop(key) == self.model.pop(key, None)
 
     @rule(key=KEYS)
+    def drop(self, key):
+        self.sessions.drop(key.encode())
+        self.model.pop(key, None)
+
+    @rule(key=KEYS)
     def get(self, key):
         assert self.sessions.get(key) == self.model.get(key)
 
@@ -87,4 +95,33 @@ def test_forgotten_sessions_do_not_pile_up():
     for number in range(100_000):
         put(sessions, SessionState(f"{number:036d}", number, DIGEST))
         sessions.pop(f"{number - 10:036d}")
-    assert sessions.size_bytes < 20_000
+    assert sessions.size_bytes < 100_000
+
+
+@pytest.mark.parametrize("forgotten", [0, 3000])
+def test_room_is_made_for_a_small_part_of_the_sessions_at_a_time(forgotten):
+    """With ten million of them in one piece a worker stood still for seconds."""
+    sessions, longest = DormantSessions(), 0
+    for number in range(5000):
+        state = SessionState(f"{number:036d}", number, DIGEST)
+        longest = max(longest, lines_run(lambda it=state: put(sessions, it)))
+        if number < forgotten:
+            sessions.pop(state.session)
+    assert longest < 5000
+
+
+def lines_run(call):
+    count = 0
+
+    def trace(_frame, event, _arg):
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return count

@@ -10,12 +10,12 @@ import pytest
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import FetchError, FetchResult, PartitionRecords
 from aiokafka.consumer.subscription_state import SubscriptionState
-from aiokafka.errors import KafkaConnectionError, OffsetOutOfRangeError
+from aiokafka.errors import CorruptRecordException, KafkaConnectionError, OffsetOutOfRangeError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from processor.kafka.fetching import BatchFetcher
+from processor.kafka.fetching import BatchFetcher, take_fetched
 from processor.protocol.port import Head
 from processor.testing import FakeClock
 
@@ -64,8 +64,8 @@ def with_fetcher(story):
     asyncio.run(run())
 
 
-def put(fetcher, assignment, raw, offset):
-    records = PartitionRecords(TP, MemoryRecords(raw), None, offset, None, None, False, 1)  # noqa: FBT003
+def put(fetcher, assignment, raw, offset, *, check_crcs=False):
+    records = PartitionRecords(TP, MemoryRecords(raw), None, offset, None, None, check_crcs, 1)
     fetcher._records[TP] = FetchResult(
         TP, assignment=assignment, partition_records=records, backoff=0
     )
@@ -222,5 +222,28 @@ def test_what_was_taken_does_not_keep_its_fetch_in_memory():
             assert fetched() is None
         finally:
             gc.enable()
+
+    with_fetcher(story)
+
+
+def test_a_reader_without_a_group_takes_a_fetch_and_moves_behind_it():
+    async def story(fetcher, assignment, _):
+        assignment.state_value(TP).seek(5)
+        put(fetcher, assignment, batch_of(3, 5), 5, check_crcs=True)
+        records = await take_fetched(SimpleNamespace(_fetcher=fetcher), TP, 0)
+        assert [it.value for it in records] == [b"v0", b"v1", b"v2"]
+        assert assignment.state_value(TP).position == 8
+        assert await take_fetched(SimpleNamespace(_fetcher=fetcher), TP, 0) == []
+
+    with_fetcher(story)
+
+
+def test_a_batch_that_does_not_fit_its_checksum_is_an_error_where_that_is_looked_at():
+    async def story(fetcher, assignment, _):
+        assignment.state_value(TP).seek(5)
+        put(fetcher, assignment, batch_of(1, 5).replace(b"v0", b"vX"), 5, check_crcs=True)
+        with pytest.raises(CorruptRecordException, match="records"):
+            await take_fetched(SimpleNamespace(_fetcher=fetcher), TP, 0)
+        assert assignment.state_value(TP).position == 5
 
     with_fetcher(story)

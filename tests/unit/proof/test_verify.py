@@ -6,8 +6,10 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 
+from processor.proof.message import ALONE
 from processor.proof.report import FaultKind, Report
-from processor.proof.verify import PartitionProof, prove_partition, warn_of_split_sessions
+from processor.proof.seen import Seen
+from processor.proof.verify import PartitionProof, SplitSessions, prove_partition
 from tests.history import Message, chunks_of, log_of
 from tests.strategies import logs, policies
 from tests.unit.proof.verifying import CHUNKS, LOG, TOPICS, at, edited, faults, resealed, verify
@@ -172,17 +174,55 @@ def test_chunk_of_another_partition_is_on_a_wrong_one():
 
 
 def test_session_on_two_partitions_is_a_warning():
-    report = Report()
-    proofs = [PartitionProof(TOPICS, number, report) for number in range(3)]
-    for proof in proofs[:2]:
-        proof.take_records(log_of("a\n:1", "b:1"))
-    proofs[2].take_records(log_of("c:1"))
-    warn_of_split_sessions(report, proofs)
-    assert not report.faults
-    once = Report()
-    warn_of_split_sessions(once, proofs[1:])
-    assert once.warnings == []
-    assert re.match(r"2 keys are on several partitions.*: 'a\\n', 'b'$", report.warnings[0])
+    report, split = Report(), SplitSessions()
+    split.take([b"a\n", b"b"])
+    split.take([b"c"])
+    split.warn(report)
+    assert report.warnings == []
+    split.take([b"a\n", b"b", b"c", b"d", b"e"])
+    split.take([b"d", b"f"])
+    split.warn(report)
+    assert re.match(
+        r"4 keys are on several partitions.*: 'a\\n', 'b', 'c' and 1 more$", report.warnings[0]
+    )
+
+
+def test_keys_of_a_partition_that_was_proved_before_count():
+    report, split = Report(), SplitSessions()
+    for keys in ([b"a", b"b"], [b"a"]):
+        split.take_known(SplitSessions().take(keys))
+    split.warn(report)
+    split.take([b"b", b"c"])
+    split.warn(report)
+    assert report.warnings[0].startswith("1 keys are on several partitions")
+    assert report.warnings[0].endswith("their names were not kept")
+    assert report.warnings[1].endswith("'b' and 1 more")
+
+
+def test_one_session_can_be_judged_alone():
+    log = log_of(*(f"{it}:{number}" + "x" * 30 for number in range(9) for it in "ab"), "a.", ":")
+    chunks = chunks_of(log)
+    mine = [it for it in chunks if it.key == b"a"]
+    report = verify(log, chunks, letters=[], only="a", recompute=True)
+    assert report.is_clean, report.lines()
+    assert (report.session_count, report.record_count, report.end_count) == (1, 9, 1)
+    assert (report.chunk_count, report.recomputed_count) == (len(mine), len(mine))
+    gone = [it for it in chunks if it is not mine[2]]
+    assert verify(log, gone, letters=[], only="a").faults[FaultKind.GAP] == 1
+    assert verify(log, gone, letters=[], only="b").is_clean
+
+
+def test_chunks_alone_are_judged_by_their_chain():
+    def alone(chunks):
+        return verify([], chunks, letters=[], starts=ALONE)
+
+    report = alone(CHUNKS)
+    assert report.is_clean, report.lines()
+    assert report.record_gone_count == sum(len(Seen(it).values) for it in CHUNKS)
+    for gone in range(4):  # the last one of a session is not missed
+        assert alone([*CHUNKS[:gone], *CHUNKS[gone + 1 :]]).faults[FaultKind.GAP] == 1
+    assert alone(edited(1, b'"zzz', b'"zzy')).faults[FaultKind.DIGEST] == 1
+    assert alone([*CHUNKS[:1], *CHUNKS]).faults[FaultKind.REPEATED] > 0
 
 
 def test_log_is_read_no_farther_than_the_chunks_need():

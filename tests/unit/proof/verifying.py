@@ -38,12 +38,22 @@ async def batches(messages, size):
 
 
 def verify(  # noqa: PLR0913 - all that a test can spoil
-    log=LOG, chunks=CHUNKS, letters=None, *, starts=WHOLE, processed=0, size=1, recompute=False
+    log=LOG,
+    chunks=CHUNKS,
+    letters=None,
+    *,
+    starts=WHOLE,
+    processed=0,
+    size=1,
+    recompute=False,
+    only=None,
 ):
     report = Report()
     proof = PartitionProof(TOPICS, 0, report, starts, processed)
     if recompute:
         proof.recompute()
+    if only is not None:
+        proof.keep_to(only)
     letters = letters_of(log) if letters is None else letters
     streams = [batches(messages, size) for messages in (log, chunks, letters)]
     asyncio.run(prove_partition(proof, *streams))

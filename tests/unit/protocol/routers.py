@@ -92,7 +92,9 @@ class Router:
             topic="telemetry",
         )
         entry = decode_partition(self.entries, "telemetry[0]") or first
-        opened = Opened(0, "telemetry[0]", entry, dict(self.entries), 0, self._omitted)
+        changelog = self.config.new_changelog()
+        changelog.take(self.entries.items())
+        opened = Opened(0, "telemetry[0]", entry, changelog, 0, self._omitted)
         self.state = self.config.restore(opened)
 
     def feed(self, *records, head=None):

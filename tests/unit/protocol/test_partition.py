@@ -38,8 +38,8 @@ class MemoryBroker:
     async def fence(self):
         pass
 
-    async def read_changelog(self):
-        return dict(self.entries)
+    async def read_changelog(self, taker):
+        taker.take(self.entries.items())
 
     async def survey(self, _):
         return Survey(4, 0, self.log_end, self.committed, {})

@@ -50,8 +50,9 @@ class FakeBroker:
     async def fence(self):
         await asyncio.sleep(0.1)
 
-    async def read_changelog(self):
-        return self.changelogs.pop(0) if len(self.changelogs) > 1 else self.changelogs[0]
+    async def read_changelog(self, taker):
+        is_last = len(self.changelogs) == 1
+        taker.take((self.changelogs[0] if is_last else self.changelogs.pop(0)).items())
 
     async def survey(self, _offsets):
         return Survey(1, 0, 10, self.committed)
