@@ -6,7 +6,7 @@ PLOTS := $(VENV)/.plots
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs fmt lint types unit simulate e2e chaos test bench bench-short \
+.PHONY: help setup demo docs fmt lint types unit fuzz simulate e2e chaos test bench bench-short \
 	bench-peers audit licences image up down
 
 help: ## Show these targets
@@ -42,6 +42,9 @@ types: setup ## Check types
 unit: setup ## Run the tests that need no broker, in seconds
 	$(BIN)/pytest $(wildcard tests/unit tests/property tests/simulation tests/chaos)
 
+fuzz: setup ## Throw many damaged inputs at everything that reads bytes from outside; minutes
+	$(BIN)/pytest --hypothesis-profile=fuzz $(wildcard tests/property/test_fuzz_*.py)
+
 simulate: setup ## Play more histories of the partition protocol; HISTORIES=10000 SEED=0
 	$(BIN)/python -m tests.simulation $(or $(HISTORIES),10000) $(or $(SEED),0)
 
@@ -74,7 +77,7 @@ $(PLOTS): $(INSTALLED) deploy/bench.lock
 	@touch $@
 
 docs: setup ## Make the documentation's site in build/site; a warning is an error
-	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . build/site
+	$(BIN)/sphinx-build -W --keep-going --quiet -E -c docs . build/site
 	@echo "open build/site/index.html"
 
 # Strict: where the index has no advisories it would else have nothing to say, and pass.

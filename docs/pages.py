@@ -21,15 +21,15 @@ class Verbs(SphinxDirective):
 
 
 class AllSettings(SphinxDirective):
-    """A table of all settings."""
+    """A list of all settings."""
 
     def run(self) -> list[Node]:
-        """Return the table."""
+        """Return the list."""
         return self.parse_text_to_nodes("\n".join(_settings()))
 
 
 def _verbs() -> Iterator[str]:
-    top = click.Context(cli, info_name="processor", terminal_width=92)
+    top = click.Context(cli, info_name="processor", terminal_width=88)
     for name in VERBS:
         command = cli.get_command(top, name)
         assert command is not None  # noqa: S101 - it is in the table of verbs
@@ -45,16 +45,14 @@ def _help(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _settings() -> Iterator[str]:
-    yield "| variable | default | is |\n| --- | --- | --- |"
     for name, field in Settings.model_fields.items():
-        told = (field.description or "").replace("|", "\\|")
-        yield f"| `{env_name(name)}` | {_default(field.get_default())} | {told} |"
+        yield f"- `{env_name(name)}`: {field.description}{_default(field.get_default())}"
 
 
 def _default(value: Any) -> str:  # noqa: ANN401 - of any type
     if value is None or value == "":
-        return "none"
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+        return ""
+    return f" Default: `{str(value).lower() if isinstance(value, bool) else value}`."
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

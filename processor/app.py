@@ -3,10 +3,12 @@
 ``faust -A processor.app worker`` finds ``app`` here, made from the environment when asked for.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from processor.agents.chunker import chunker
+from processor.core.errors import ConfigError
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.kafka.flow import chunking
@@ -16,6 +18,7 @@ from processor.kafka.topics import check_topics, create_topics
 from processor.partitioned_app import PartitionedApp
 from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.dead_letter_limit import DeadLetterLimit
+from processor.protocol.tracing import PartitionTracing
 from processor.settings import Settings, listed
 from processor.settings_loading import load_settings
 
@@ -24,7 +27,7 @@ class ChunkerApp(PartitionedApp):
     """The Faust app of one worker: chunks of records."""
 
     def __init__(self, settings: Settings) -> None:
-        self._config = chunker_config(settings)
+        self._config = replace(chunker_config(settings), tracing=_tracing(settings))
         super().__init__(settings, chunking(settings))
         self.read_batches(chunker(self.partitions), "processor.agents.chunker")
         self.tables.add(SessionTable(self, name="sessions"))
@@ -66,6 +69,7 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
         max_chunk_records=settings.max_chunk_records,
         carry_headers=listed(settings.carry_headers),
         deduplicate_records=settings.deduplicate_records,
+        forget_ended_after_s=settings.forget_ended_after_s,
     )
     return ChunkerConfig(
         topic=settings.records_topic,
@@ -78,6 +82,18 @@ def chunker_config(settings: Settings) -> ChunkerConfig:
             settings.max_dead_letter_ratio, settings.max_consecutive_dead_letters
         ),
     )
+
+
+def _tracing(settings: Settings) -> Callable[[int], PartitionTracing] | None:
+    if not settings.tracing:
+        return None
+    try:
+        # Here, since the packages are an extra.
+        from processor.tracing import chunk_tracer  # noqa: PLC0415
+    except ImportError as error:
+        message = "PROCESSOR_TRACING needs packages: pip install 'poimen-processor[otel]'"
+        raise ConfigError(message) from error
+    return chunk_tracer(settings.app_id, settings.records_topic).partition
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - Python's signature

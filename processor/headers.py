@@ -8,6 +8,11 @@ import msgspec
 
 from processor.core.records import Headers
 
+#: Headers of W3C's trace context; a chunk's message has them where tracing is on.
+TRACEPARENT: Final = "traceparent"
+TRACE_CONTEXT: Final = (TRACEPARENT, "tracestate")
+#: Digits of a number that a header may say; int() refuses 4,301, and Kafka's offsets have 19.
+_MAX_DIGITS: Final = 18
 _text: Final = msgspec.json.Encoder().encode
 
 
@@ -20,6 +25,15 @@ def chosen_headers(headers: Sequence[tuple[str, bytes | None]], names: Sequence[
         return ()
     last = dict(headers)
     return tuple((name, last[name]) for name in names if name in last)
+
+
+def number_in(value: bytes | None) -> int | None:
+    """Return the number that a header's value says, ``None`` where it says none.
+
+    Whoever sent the record may have set it: it may be null, or thousands of digits long.
+    """
+    is_number = value is not None and value.isdigit() and len(value) <= _MAX_DIGITS
+    return int(value) if value is not None and is_number else None
 
 
 def headers_json(headers: Headers) -> bytes:

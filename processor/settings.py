@@ -124,6 +124,8 @@ class Settings(BaseSettings):
     """Headers of records that chunks carry, comma separated."""
     deduplicate_records: Annotated[int, Field(ge=0)] = 0
     """Leave a record out whose record-id header stood so many offsets before it; 0: never."""
+    forget_ended_after_s: Seconds = 0.0
+    """Forget a session so long after its end; what comes then begins at t = 1. 0: never."""
     clock_grace_s: Seconds = 5.0
     """Allowed skew between the brokers' clocks and ours."""
     commit_interval_s: PositiveSeconds = 0.1
@@ -147,6 +149,8 @@ class Settings(BaseSettings):
     """Port of health, metrics and status page; 0: none. Unless set, the next free one if taken."""
     accept_policy_change: bool = False
     """Start although the stored state was made under another chunk policy."""
+    tracing: bool = False
+    """Make a span of each chunk, sent where the standard OTEL_* variables say."""
     create_topics: bool = True
     """Create missing topics when a worker starts."""
     log_format: Annotated[Literal["console", "json"], LowerCase] = Field(

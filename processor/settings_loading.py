@@ -92,7 +92,7 @@ def _read_file(path: Path | None, findings: list[str]) -> dict[str, Any]:
     path = path or DEFAULT_FILE
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         msg = f"can't read settings from {path}: {error}"
         raise ConfigError(msg) from None
     findings += _unknown(values, str(path))

@@ -242,6 +242,7 @@ class WirePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     max_chunk_records: int
     carry_headers: tuple[str, ...] = ()
     deduplicate_records: int = 0
+    forget_ended_after_s: float = 0
 
     @classmethod
     def of(cls, policy: ChunkPolicy) -> "WirePolicy":
@@ -254,6 +255,7 @@ class WirePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
             policy.max_chunk_records,
             policy.carry_headers,
             policy.deduplicate_records,
+            _plain(policy.forget_ended_after_s),
         )
 
     def rule(self, token_counter: str, max_tokens: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ policies = st.builds(
     ),
     max_age_s=st.sampled_from([0.0, 0.0, 12.0]),
     max_chunk_records=st.sampled_from([10_000, 3, 1]),
+    forget_ended_after_s=st.sampled_from([0.0, 0.0, 3.0]),
 )
 
 

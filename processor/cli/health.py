@@ -1,18 +1,29 @@
 """``processor health``: ask the worker on this machine, for exec probes."""
 
 import http.client
-import json
 from typing import Final
 
 import click
+import msgspec
 
 from processor.cli import options
 from processor.core.errors import ConfigError, UnreachableError
 from processor.settings import Settings
 
 _TIMEOUT_S: Final = 5.0
+_ANSWER_BYTES: Final = 1 << 20
+_UNREADABLE: Final = (ValueError, RecursionError)
 #: Where to ask a worker that listens everywhere.
 _LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
+
+
+class _Problem(msgspec.Struct):
+    what: str
+    remedy: str
+
+
+class _Told(msgspec.Struct):
+    problems: list[_Problem]
 
 
 @click.command()
@@ -43,9 +54,8 @@ def _ask(settings: Settings, path: str) -> list[str]:
     connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
     try:
         connection.request("GET", path)
-        told = json.loads(connection.getresponse().read())
-        return [f"{it['what']} ({it['remedy']})" for it in told["problems"]]
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+        return problems_in(connection.getresponse().read(_ANSWER_BYTES))
+    except (OSError, http.client.HTTPException, *_UNREADABLE) as error:
         message = (
             f"no worker answers at {host}:{port}: {error!r}; is it running, under the same "
             "PROCESSOR_HTTP_HOST and PROCESSOR_HTTP_PORT?"
@@ -53,3 +63,14 @@ def _ask(settings: Settings, path: str) -> list[str]:
         raise UnreachableError(message) from error
     finally:
         connection.close()
+
+
+def problems_in(body: bytes) -> list[str]:
+    """Return what a worker's answer says is wrong.
+
+    Raises:
+        ValueError: It is no worker's.
+        RecursionError: Nor is it, and nested too deep.
+    """
+    told = msgspec.json.decode(body, type=_Told)
+    return [f"{it.what} ({it.remedy})" for it in told.problems]

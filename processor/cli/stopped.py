@@ -27,6 +27,7 @@ POLICY: Final = (
     "max_chunk_records",
     "carry_headers",
     "deduplicate_records",
+    "forget_ended_after_s",
 )
 #: Below the transaction's own timeout: a commit given up here is given up by the broker too.
 _COMMIT_TIMEOUT_S: Final = 25.0

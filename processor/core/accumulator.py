@@ -5,6 +5,9 @@ and at most one open chunk. Each record first closes the open chunk if a rule of
 says so, then joins or opens one; a record that must stand alone closes its own at once. Time
 comes with each call and is never read: the same calls give the same chunks, so a replay of the
 log rebuilds exactly the state that was lost.
+
+A policy may forget sessions some time after their end. That too is decided by the log time of
+what comes next, and not by when somebody tidied up: so it is the same in a replay.
 """
 
 from bisect import bisect_right
@@ -14,7 +17,7 @@ from operator import attrgetter
 from typing import Final
 
 from processor.core.chunks import Chunk, FlushReason, OpenChunk
-from processor.core.digest import next_digest
+from processor.core.digest import first_digest, next_digest
 from processor.core.errors import RecordOrderError
 from processor.core.flush import deadline_ms, is_over_budget, why_alone, why_flush, why_late
 from processor.core.policy import NEVER_MS, ChunkPolicy
@@ -33,7 +36,7 @@ _size_bytes: Final = attrgetter("size_bytes")
 class SessionAccumulator:
     """Holds a session's open records and closes chunks; knows no other session."""
 
-    __slots__ = ("_policy", "digest", "ended", "held", "next_offset", "session", "t")
+    __slots__ = ("_policy", "digest", "ended", "ended_at_ms", "held", "next_offset", "session", "t")
 
     def __init__(self, state: SessionState, policy: ChunkPolicy) -> None:
         self._policy = policy
@@ -42,6 +45,7 @@ class SessionAccumulator:
         self.digest = state.digest
         self.next_offset = state.next_offset
         self.ended = state.ended
+        self.ended_at_ms = 0 if state.records else state.last_at_ms
         self.held: OpenChunk | None = self._reopened(state) if state.records else None
 
     @property
@@ -89,6 +93,8 @@ class SessionAccumulator:
         closed: tuple[Chunk, ...] = ()
         if held is not None:
             closed = (self._close(why_flush(held, record, policy, now_ms)),)
+        else:
+            self._begin_anew_if_forgotten(now_ms)
         return closed + self._open(record, now_ms)
 
     def push_run(
@@ -158,13 +164,15 @@ class SessionAccumulator:
             raise self._out_of_order(offset)
         held = self.held
         closed: tuple[Chunk, ...] = ()
-        if held is not None and now_ms > self.deadline_ms:
+        if held is None:
+            self._begin_anew_if_forgotten(now_ms)
+        elif now_ms > self.deadline_ms:
             closed = (self._close(why_late(held, self._policy)),)
         if offset is not None:
             self.next_offset = offset + 1
         if self.held is None and self.ended:
             return closed
-        return (*closed, self._close(FlushReason.END, final=True))
+        return (*closed, self._close(FlushReason.END, final=True, ended_at_ms=now_ms))
 
     def finish(self) -> tuple[Chunk, ...]:
         """Close what is open because the source ended; the session itself may go on."""
@@ -181,8 +189,15 @@ class SessionAccumulator:
             self.ended,
             tuple(held.records),
             held.opened_at_ms,
-            held.last_at_ms,
+            self.ended_at_ms if self.held is None else held.last_at_ms,
         )
+
+    def _begin_anew_if_forgotten(self, now_ms: int) -> None:
+        """Be the next session of this name, if the last one ended long enough ago."""
+        ended_at_ms = self.ended_at_ms
+        if self.ended and ended_at_ms and now_ms - ended_at_ms > self._policy.forget_ms:
+            self.t, self.digest = 0, first_digest(self.session)
+            self.ended, self.ended_at_ms = False, 0
 
     def _fitting_until(
         self,
@@ -234,7 +249,14 @@ class SessionAccumulator:
         if record.offset is not None:
             self.next_offset = record.offset + 1
 
-    def _close(self, why: FlushReason | None, *, final: bool = False, clock: bool = False) -> Chunk:
+    def _close(
+        self,
+        why: FlushReason | None,
+        *,
+        final: bool = False,
+        clock: bool = False,
+        ended_at_ms: int = 0,
+    ) -> Chunk:
         held, self.held = self.held or OpenChunk(), None
         if why is None:
             message = f"session {self.session!r}: no rule closes the chunk; the rules disagree"
@@ -244,7 +266,7 @@ class SessionAccumulator:
             next_digest(self.digest, [record.value for record in held.records]),
         )
         self.t += 1
-        self.ended = final
+        self.ended, self.ended_at_ms = final, ended_at_ms
         return Chunk(
             self.session,
             self.t,
@@ -257,6 +279,7 @@ class SessionAccumulator:
             previous,
             self.digest,
             self.next_offset,
+            ended_at_ms,
         )
 
     def _reopened(self, state: SessionState) -> OpenChunk:

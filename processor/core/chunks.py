@@ -34,6 +34,7 @@ class Chunk:
         previous_digest: Digest of the chunk before, 32 bytes.
         digest: This chunk's, see ``core/digest.py``.
         next_offset: First offset of the log after it, the end that closed it included.
+        ended_at_ms: Log time of that end; 0 if it is not final.
     """
 
     session: str
@@ -47,6 +48,7 @@ class Chunk:
     previous_digest: bytes
     digest: bytes
     next_offset: int
+    ended_at_ms: int = 0
 
 
 @dataclass(slots=True)

@@ -51,9 +51,12 @@ class ChunkPolicy:
         carry_headers: Names of the record headers that go into a chunk; they count in its bytes.
         deduplicate_records: Offsets in which a record with the ``record-id`` of another one of its
             session is left out; 0 is none.
+        forget_ended_after_s: Seconds after a session's end from which whatever comes for it begins
+            a new session of its name, at ``t`` = 1; 0 is never.
         flush_tokens: Tokens that close a chunk, derived from ``flush``.
         idle_ms: Milliseconds without a record that close one, derived from ``flush``.
         max_age_ms: ``max_age_s`` in milliseconds.
+        forget_ms: ``forget_ended_after_s`` in milliseconds.
 
     Raises:
         ConfigError: A number is out of range, ``Tokens(n)`` is above ``max_tokens``, or names of
@@ -68,16 +71,18 @@ class ChunkPolicy:
     max_chunk_records: int = 10_000
     carry_headers: tuple[str, ...] = ()
     deduplicate_records: int = 0
+    forget_ended_after_s: float = 0.0
     flush_tokens: int = field(init=False, compare=False)
     idle_ms: int = field(init=False, compare=False)
     max_age_ms: int = field(init=False, compare=False)
+    forget_ms: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("max_tokens", "max_chunk_bytes", "max_chunk_records"):
             if getattr(self, name) < 1:
                 message = f"{name} must be at least 1, not {getattr(self, name)}"
                 raise ConfigError(message)
-        for name in ("max_age_s", "deduplicate_records"):
+        for name in ("max_age_s", "deduplicate_records", "forget_ended_after_s"):
             if getattr(self, name) < 0:
                 message = f"{name} must be 0 (never) or more, not {getattr(self, name)}"
                 raise ConfigError(message)
@@ -87,6 +92,7 @@ class ChunkPolicy:
         object.__setattr__(self, "flush_tokens", self._checked_flush_tokens())
         object.__setattr__(self, "idle_ms", _milliseconds(self.idle_s))
         object.__setattr__(self, "max_age_ms", _milliseconds(self.max_age_s))
+        object.__setattr__(self, "forget_ms", _milliseconds(self.forget_ended_after_s))
 
     @property
     def idle_s(self) -> float:

@@ -19,7 +19,8 @@ class SessionState:
         ended: The last chunk was final.
         records: The open records.
         opened_at_ms: Log time of the first open record.
-        last_at_ms: Log time of the last one.
+        last_at_ms: Log time of the last one; of the end of a session that ended, if none is open. 0
+            where that is not known.
     """
 
     session: str
@@ -39,4 +40,11 @@ class SessionState:
     @classmethod
     def after(cls, chunk: Chunk) -> "SessionState":
         """Return the state that ``chunk`` leaves, with nothing open."""
-        return cls(chunk.session, chunk.t, chunk.digest, chunk.next_offset, chunk.final)
+        return cls(
+            chunk.session,
+            chunk.t,
+            chunk.digest,
+            chunk.next_offset,
+            chunk.final,
+            last_at_ms=chunk.ended_at_ms,
+        )

@@ -12,6 +12,11 @@ question the partition asks is answered by a first element, in O(1):
 - ``_by_last`` and ``_by_first``: sessions with an open chunk by the log time of its last and of
   its first record: the first elements are due next, for idle and for age.
 
+Where the policy forgets ended sessions, ``_ended`` has them by the log time of their ends. What
+comes for one that is forgotten begins anew whether it is still here or not (``accumulator.py``), so
+dropping it only saves memory. But it must be known while a replay could pass by its records or its
+end, which would be taken for new: it stays until every open record is behind its end.
+
 Log time is the largest timestamp of the partition so far; log-append times can step back after
 a change of leader, and a replay from the low-water mark must see the maximum that the first
 pass saw, so the mark carries the log time before it.
@@ -19,6 +24,7 @@ pass saw, so the mark carries the log time before it.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -56,6 +62,7 @@ class PartitionSessions:
         dormant: DormantSessions | None = None,
     ) -> None:
         self._policy = policy
+        self._is_forgetting = policy.forget_ms < NEVER_MS
         self.log_time_ms = log_time_ms
         self.open_record_count = 0
         self._dormant = DormantSessions() if dormant is None else dormant
@@ -63,6 +70,9 @@ class PartitionSessions:
         self._uncovered: OrderedDict[str, LowWater] = OrderedDict()
         self._by_last: OrderedDict[str, None] = OrderedDict()
         self._by_first: OrderedDict[str, None] = OrderedDict()
+        # Sorted but for what a replay passes by again, which is dropped later than it could be.
+        self._ended: OrderedDict[str, int] = OrderedDict()
+        self._is_ended_sorted = True
         self._is_sorted = True
         self._restored_at_ms = 0
         for state in states:
@@ -248,13 +258,14 @@ class PartitionSessions:
         held = self._open.get(session)
         if held is not None:
             return held.snapshot()
-        return self._dormant.get(session)
+        return self._asleep(session)
 
     def restore(self, state: SessionState) -> None:
         """Take ``state`` for its session, as a changelog entry gives it."""
         self.forget(state.session)
         if not state.records:
             self._lull(state)
+            self._is_ended_sorted = False
             return
         self._open[state.session] = SessionAccumulator(state, self._policy)
         self.open_record_count += len(state.records)
@@ -267,10 +278,30 @@ class PartitionSessions:
         if held is not None and held.held is not None:
             self.open_record_count -= len(held.held.records)
         self._dormant.pop(session)
+        self._ended.pop(session, None)
         self._leave(session)
 
+    def drop_forgotten(self) -> list[str]:
+        """Drop the ended sessions that are forgotten by now, and return them."""
+        if not self._is_ended_sorted:
+            self._ended = OrderedDict(sorted(self._ended.items(), key=itemgetter(1)))
+            self._is_ended_sorted = True
+        forgotten: list[str] = []
+        while self._ended:
+            session, ended_at_ms = next(iter(self._ended.items()))
+            if self.log_time_ms - ended_at_ms <= self._policy.forget_ms:
+                break
+            oldest_at_ms = self.oldest_opened_at_ms
+            if oldest_at_ms is not None and ended_at_ms >= oldest_at_ms:
+                break
+            self.forget(session)
+            forgotten.append(session)
+        return forgotten
+
     def _wake(self, session: str) -> SessionAccumulator:
-        state = self._dormant.pop(session) or SessionState.new(session)
+        state = self._asleep(session) or SessionState.new(session)
+        self._dormant.pop(session)
+        self._ended.pop(session, None)
         held = self._open[session] = SessionAccumulator(state, self._policy)
         return held
 
@@ -281,10 +312,19 @@ class PartitionSessions:
             self._lull(held.snapshot())
             self._leave(held.session)
 
+    def _asleep(self, session: str) -> SessionState | None:
+        state = self._dormant.get(session)
+        if state is None or session not in self._ended:
+            return state
+        return replace(state, last_at_ms=self._ended[session])
+
     def _lull(self, state: SessionState) -> None:
         self._dormant.put(
             state.session.encode(), state.t, state.next_offset, state.digest, ended=state.ended
         )
+        ended_at_ms = state.last_at_ms if self._is_forgetting else 0
+        if ended_at_ms:
+            self._ended[state.session] = ended_at_ms
 
     def _count_closed(self, chunks: Iterable[Chunk]) -> None:
         for chunk in chunks:

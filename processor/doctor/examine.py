@@ -84,7 +84,7 @@ class Examination:
         routed = settings.routes_changelog_topic in replicas
         names = dict.fromkeys([*topic_names(settings), *(route_topic_names(settings) * routed)])
         topics: Mapping[str, Topic] = {}
-        with self._noted("topics"):
+        with noted(self.findings, settings, "topics"):
             topics = await topics_named(self._admin, names, replicas)
             self._judge_topics(topics, replicas, brokers, is_routed=routed)
         await self._look_at(chunking(settings), topics, SESSION_REMEDIES, sample_size)
@@ -115,7 +115,7 @@ class Examination:
         self, flow: Flow, topics: Mapping[str, Topic], remedies: Remedies, sample_size: int
     ) -> None:
         settings, name = self._settings, flow.input_topic
-        with self._noted("rights"):
+        with noted(self.findings, settings, "rights"):
             missing = await missing_rights(self._admin, flow_rights(flow))
             who = principal(settings)
             lacking = [
@@ -127,7 +127,7 @@ class Examination:
             return
         self.findings += retention_findings(settings, name, topics)
         count = topics[name].facts.partition_count
-        with self._noted(f"group {flow.group}"):
+        with noted(self.findings, settings, f"group {flow.group}"):
             numbers = _led(topics[name])
             changelog = topics.get(flow.changelog_topic)
             if changelog is not None:
@@ -146,16 +146,20 @@ class Examination:
                 sample.asked_at_ms = self._clock.now_ms()
                 self.findings += sample_findings(settings, sample)
 
-    @contextmanager
-    def _noted(self, where: str) -> Iterator[None]:
-        """Have what keeps us from looking at something be a finding, and go on."""
-        try:
-            with right_errors(self._settings, "Describe"):
-                yield
-        # Brokers have answered before: what is away now is a part of them.
-        except (ConfigError, StateError, UnreachableError) as error:
-            what, _, remedy = str(error).partition("; ")
-            self.findings.append(Finding(Level.BREAKS, where, what, remedy))
+
+@contextmanager
+def noted(findings: list[Finding], settings: Settings, where: str) -> Iterator[None]:
+    """Have what keeps us from looking at something be a finding, and go on."""
+    try:
+        with right_errors(settings, "Describe"):
+            yield
+    # Brokers have answered before: what is away now is a part of them.
+    except (ConfigError, StateError, UnreachableError) as error:
+        what, _, remedy = str(error).partition("; ")
+        findings.append(Finding(Level.BREAKS, where, what, remedy))
+    except NotImplementedError:
+        what = "not looked at: the brokers are older than Apache Kafka 2.4"
+        findings.append(Finding(Level.NOTE, where, what))
 
 
 def _led(topic: Topic) -> list[int]:

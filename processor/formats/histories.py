@@ -5,18 +5,24 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
+from processor.core.errors import StateError
 from processor.formats.format import Memory
 from processor.formats.history import Branches
 
 #: Sessions remembered; a session that comes back after so many others is told anew.
 MAX_SESSIONS: Final = 1_000
 _PREFIX: Final = "otel."
+#: Characters of it that an error shows.
+_SHOWN: Final = 80
 _KEY_CHARS: Final = 32
 _ID_CHARS: Final = 16
 
 
 class Histories:
     """What is remembered of each session, under one name each: a turn, then its histories.
+
+    Raises:
+        StateError: The memory is damaged; ``knows`` and the others may find so too.
 
     Changes wait for ``keep``: an export that turns out to be unreadable must leave no trace.
     """
@@ -77,7 +83,12 @@ class Histories:
         if name in self._changed:
             return self._changed[name]
         text = self._memory.get(name)
-        return Branches() if text is None else Branches.from_text(text.partition(" ")[2])
+        if text is None:
+            return Branches()
+        try:
+            return Branches.from_text(text.partition(" ")[2])
+        except ValueError as error:
+            raise _damaged(text) from error
 
 
 def _name(session: str) -> str:
@@ -85,4 +96,14 @@ def _name(session: str) -> str:
 
 
 def _turn_of(text: str) -> int:
-    return int(text.partition(" ")[0])
+    try:
+        return int(text.partition(" ")[0])
+    except ValueError as error:
+        raise _damaged(text) from error
+
+
+def _damaged(text: str) -> StateError:
+    return StateError(
+        f"what is remembered of a session is damaged ({text[:_SHOWN]!a}), and with it whatever "
+        "keeps it: forget that, and read the stream from its start"
+    )

@@ -96,7 +96,11 @@ class Branches:
 
     @classmethod
     def from_text(cls, text: str) -> "Branches":
-        """Read what ``to_text`` wrote."""
+        """Read what ``to_text`` wrote.
+
+        Raises:
+            ValueError: It is damaged.
+        """
         instructions, *rest = text.split(" ")
         return cls(instructions, tuple(map(_history, rest)))
 

@@ -1,11 +1,12 @@
 """How to reach the brokers: settings -> client arguments, and connection faults -> our errors."""
 
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.conn import collect_hosts
 from aiokafka.errors import (
     KafkaConnectionError,
     KafkaTimeoutError,
@@ -103,8 +104,16 @@ def _no_answer(
     return UnreachableError(
         f"no answer from {settings.bootstrap_servers} over {settings.security_protocol}"
         f" ({reason}); check that the broker runs, KAFKA_BOOTSTRAP_SERVERS and"
-        " KAFKA_SECURITY_PROTOCOL"
+        f" KAFKA_SECURITY_PROTOCOL{_named_elsewhere(settings, failures)}"
     )
+
+
+def _named_elsewhere(settings: Settings, failures: Iterable[str]) -> str:
+    """Say which of the addresses that failed are not ours, but what brokers call themselves."""
+    ours = {f"{host}:{port}" for host, port, _ in collect_hosts(settings.bootstrap_servers)}
+    if theirs := ", ".join(sorted(set(failures) - ours)):
+        return f"; brokers call themselves {theirs}: mend advertised.listeners, or the way there"
+    return ""
 
 
 def _ssl_context(settings: Settings) -> ssl.SSLContext:

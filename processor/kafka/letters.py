@@ -1,6 +1,8 @@
 """Reading the dead-letter topic, and which of its letters were sent again."""
 
+import re
 from collections.abc import AsyncGenerator, Mapping
+from typing import Final
 
 from aiokafka import TopicPartition
 
@@ -12,6 +14,8 @@ from processor.kafka.topics import describe_topic
 from processor.protocol.letters import Letter
 from processor.protocol.redriven import Redriven, decode_redriven
 from processor.settings import Settings
+
+_NUMBER: Final = re.compile(rb"0|[1-9][0-9]{0,9}")
 
 
 def ledger_name(settings: Settings) -> str:
@@ -77,17 +81,31 @@ async def checked_redriven(
     """
     topic = settings.dead_letter_topic
     count = (await describe_topic(settings, topic)).partition_count
-    found: dict[int, Redriven] = {}
-    for key, entry in entries.items():
-        where = f"entry {key!r} of {ledger_name(settings)} in {settings.positions_topic}"
-        number = int(key)
-        found[number] = decode_redriven(entry, where)
+    found = numbered(entries, f"{ledger_name(settings)} in {settings.positions_topic}")
+    for number in found:
         if number >= count or not await _is_of(settings, number, found[number]):
             message = (
                 f"{topic}[{number}] lacks a letter that was sent again: the topic was deleted and "
                 "made anew. To take none of its letters for sent, run once with --forget"
             )
             raise StateError(message)
+    return found
+
+
+def numbered(entries: Mapping[bytes, bytes], ledger: str) -> dict[int, Redriven]:
+    """Return what a ledger's entries say, by the partition that is their key.
+
+    Raises:
+        StateError: One can't be read.
+    """
+    found: dict[int, Redriven] = {}
+    for key, entry in entries.items():
+        where = f"entry {key!r} of {ledger}"
+        # As it is written: int() takes white space, signs and digits of any script too.
+        if not _NUMBER.fullmatch(key):
+            message = f"{where}: the key is no partition; a newer version may have written it"
+            raise StateError(message)
+        found[int(key)] = decode_redriven(entry, where)
     return found
 
 

@@ -29,6 +29,8 @@ from processor.settings import Settings
 
 log: Final = logging.getLogger(__name__)
 _TIMEOUT_S: Final = 10.0
+#: A life beyond a year, or NaN, is none that a clock can be set by.
+_LONGEST_LIFE_S: Final = 366 * 86_400
 _ANSWER_BYTES: Final = 1 << 20
 #: Share of a token's life after which the next one is asked for, as in Kafka's own client.
 _USED_FOR: Final = 0.8
@@ -172,7 +174,9 @@ def _read_answer(client: EndpointClient, body: bytes) -> tuple[str, float]:
     token = _checked(answer.get("access_token"), f"the answer of {client.url}")
     life = answer.get("expires_in")
     # A provider need not say; then each connection asks for a token of its own.
-    return token, float(life) if isinstance(life, int | float) else 0.0
+    if not isinstance(life, int | float) or not 0 <= life <= _LONGEST_LIFE_S:
+        return token, 0.0
+    return token, float(life)
 
 
 def _refusal(client: EndpointClient, status: int, body: bytes) -> ProcessorError:
@@ -190,7 +194,7 @@ def _refusal(client: EndpointClient, status: int, body: bytes) -> ProcessorError
 def _json_object(body: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return answer if isinstance(answer, dict) else {}
 

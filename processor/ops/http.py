@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from processor.core.errors import ConfigError
 
@@ -25,6 +26,15 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+
+def _is_ours(line: logging.LogRecord) -> bool:
+    """Leave out requests that are none: whoever sends them must not fill the log."""
+    return not (line.exc_info and isinstance(line.exc_info[1], HttpProcessingError))
+
+
+_requests_log: Final = logging.getLogger(f"{__name__}.requests")
+_requests_log.addFilter(_is_ours)
 
 #: Makes an answer; told what the client accepts.
 Page = Callable[[str], web.Response]
@@ -55,6 +65,7 @@ class HttpServer:
         server = web.Server(
             self._answer,
             access_log=None,
+            logger=_requests_log,
             keepalive_timeout=_KEEP_ALIVE_S,
             # A request with a body is answered and its connection closed, the body unread.
             lingering_time=0,

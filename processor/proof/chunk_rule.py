@@ -78,6 +78,7 @@ def policy_of(chunk: WireChunk) -> ChunkPolicy:
         max_chunk_records=wire.max_chunk_records,
         deduplicate_records=wire.deduplicate_records,
         carry_headers=wire.carry_headers,
+        forget_ended_after_s=wire.forget_ended_after_s,
     )
 
 

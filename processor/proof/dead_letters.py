@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from processor.headers import number_in
 from processor.proof.message import Message, Starts, Topics
 from processor.proof.report import Fault, FaultKind, Report
 
@@ -112,8 +113,7 @@ class DeadLetterProof:
 
 
 def _offset(letter: Message) -> int | None:
-    text = dict(letter.headers).get(_OFFSET, b"")
-    return int(text) if text.isdigit() else None
+    return number_in(dict(letter.headers).get(_OFFSET))
 
 
 def _is_same(record: Message, letter: Message) -> bool:

@@ -27,6 +27,7 @@ from processor.core.errors import ConfigError
 from processor.core.policy import NEVER_MS
 from processor.core.session_state import SessionState
 from processor.counters import counter_named, has_counter
+from processor.headers import TRACE_CONTEXT
 from processor.proof.chunk_rule import Rule, rule_of
 from processor.proof.message import Message
 from processor.proof.repeats import left_out
@@ -240,16 +241,18 @@ def _is_left_out(logged: Logged, seen: Seen) -> bool:
 def _state_after(session: _Session, seen: Seen) -> SessionState:
     """Return the state that a chunk leaves if it is taken as it stands."""
     chunk = seen.chunk
-    next_offset = max(session.state.next_offset, seen.last_offset + 1)
+    next_offset, ended_at_ms = max(session.state.next_offset, seen.last_offset + 1), 0
     if chunk.final:
         behind = next(
             (it for it in session.queue if it.offset >= next_offset and not _is_left_out(it, seen)),
             None,
         )
         if behind is not None and behind.value is None:
-            next_offset = behind.offset + 1
+            next_offset, ended_at_ms = behind.offset + 1, behind.log_time_ms
     digest = bytes.fromhex(chunk.digest)
-    return SessionState(chunk.session, chunk.t, digest, next_offset, chunk.final)
+    return SessionState(
+        chunk.session, chunk.t, digest, next_offset, chunk.final, last_at_ms=ended_at_ms
+    )
 
 
 def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:
@@ -264,8 +267,9 @@ def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:
     if message.key != key:
         return f"key {message.key!r}, recomputed {key!r}"
     headers = chunk_headers(chunk)
-    if list(message.headers) != headers:
-        return f"headers {list(message.headers)}, recomputed {headers}"
+    found_headers = [it for it in message.headers if it[0] not in TRACE_CONTEXT]
+    if found_headers != headers:
+        return f"headers {found_headers}, recomputed {headers}"
     return None
 
 

@@ -86,6 +86,8 @@ class Scope:
         is_by_time: Its times are the broker's, so that cuts by time can be computed again.
         flush_tokens: Tokens that close a chunk, as the latest one says.
         window: Offsets in which repeated records are left out, the most that any chunk says.
+        forget_ms: After so long a session that ended begins anew, as the latest chunk says; 0 is
+            never.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Scope:
         self.flush_tokens: int | None = None
         self._max_tokens = 0
         self.window = 0
+        self.forget_ms = 0
         self._counter: TokenCounter | None = None
         self._counter_name = ""
 

@@ -23,7 +23,10 @@ class SessionProof:
     """
 
     __slots__ = (
+        "_awaited_end_count",
         "_chain",
+        "_ended_at_ms",
+        "_final_at_ms",
         "_first_open",
         "_is_final",
         "_last",
@@ -31,7 +34,6 @@ class SessionProof:
         "_queue",
         "_scope",
         "_skipped",
-        "is_awaiting_end",
         "is_ended",
         "name",
         "open_count",
@@ -46,11 +48,16 @@ class SessionProof:
         # Offsets that a chunk passed over, with its t.
         self._skipped: dict[int, int] | None = None
         self._is_final = False
+        #: Log time of the last end that asked for a final chunk.
+        self._ended_at_ms: int | None = None
+        #: And of that which the last chunk is final for.
+        self._final_at_ms: int | None = None
         self._first_open = _NONE
         self._open_tokens = 0
         self.open_count = 0
-        #: The last chunk tells of an end that the log has not come to.
-        self.is_awaiting_end = False
+        #: Ends that chunks tell of and the log has not come to: of sessions that are forgotten at
+        #: once there may be several.
+        self._awaited_end_count = 0
         #: The last message of the log was an end.
         self.is_ended = False
 
@@ -63,6 +70,12 @@ class SessionProof:
 
     def take_end(self, logged: Logged) -> None:
         """Take an end of session."""
+        if self._is_forgotten_at(logged.log_time_ms):
+            self.is_ended = False
+        if not self.is_ended:
+            self._ended_at_ms = logged.log_time_ms
+        if self._awaited_end_count:
+            self._final_at_ms = logged.log_time_ms
         if self._is_first_end():
             self._queue.append(logged)
 
@@ -97,6 +110,7 @@ class SessionProof:
             self._begin_at(seen)
         if self._scope.window:
             self._leave_repeated(seen)
+        self._begin_anew_if_forgotten(seen)
         logged = self._take_front(seen)
         values = self._match_each(seen) if logged is None else seen.values
         self._chain.take(seen, values, logged or ())
@@ -121,11 +135,11 @@ class SessionProof:
 
     def finish(self) -> None:
         """Judge an end that a final chunk told of and the log, now read, has not."""
-        if self.is_awaiting_end:
+        if self._awaited_end_count:
             self._blame_untrue_end(self._last)
 
     def _go_on(self, offset: int) -> None:
-        if self.is_awaiting_end:
+        if self._awaited_end_count:
             self._blame_untrue_end(offset)
         self.is_ended = False
 
@@ -241,6 +255,25 @@ class SessionProof:
         del self._queue[: len(gone)]
         self._scope.report.chunk_gone_count += sum(1 for it in gone if it.value is not None)
 
+    def _begin_anew_if_forgotten(self, seen: Seen) -> None:
+        """Begin another chain where this chunk is the first of a session that was forgotten."""
+        if not (self._is_final and seen.chunk.t == 1 and seen.chunk.policy.forget_ended_after_s):
+            return
+        self._chain, self._is_final = ChainProof(self.name, self._scope), False
+        first, ended_at_ms = next(iter(self._queue), None), self._final_at_ms
+        if first is None or ended_at_ms is None or not self._scope.is_by_time:
+            return
+        silent_ms = first.log_time_ms - ended_at_ms
+        if seen.chunk.records and silent_ms <= self._scope.forget_ms:
+            what = f"begins the session anew only {silent_ms / 1000:g} s after its end"
+            self._scope.blame_chunk(FaultKind.GAP, seen, what)
+
+    def _is_forgotten_at(self, log_time_ms: int) -> bool:
+        """Tell whether so much time is between the last end and ``log_time_ms``."""
+        ended_at_ms, forget_ms = self._ended_at_ms, self._scope.forget_ms
+        is_known = self.is_ended and ended_at_ms is not None and forget_ms > 0
+        return is_known and log_time_ms - (ended_at_ms or 0) > forget_ms
+
     def _take_final(self, seen: Seen) -> None:
         if not seen.chunk.records and self._is_final:
             self._scope.blame_chunk(FaultKind.END, seen, "a second end with nothing between")
@@ -248,9 +281,11 @@ class SessionProof:
         window = self._scope.window
         rows = ((at, it) for at, it in enumerate(self._queue) if not it.repeats_within(window))
         at, following = next(rows, (0, None))
+        self._final_at_ms = None
         if following is None:
-            self.is_awaiting_end = True
+            self._awaited_end_count += 1
         elif following.value is None:
+            self._final_at_ms = following.log_time_ms
             del self._queue[at]
         elif not self._is_end_gone():
             what = f"final, but the log goes on with a record at offset {following.offset}"
@@ -259,11 +294,13 @@ class SessionProof:
     def _is_first_end(self) -> bool:
         """Tell whether an end of the log asks for a final chunk that has not come yet."""
         was_ended, self.is_ended = self.is_ended, True
-        was_awaited, self.is_awaiting_end = self.is_awaiting_end, False
-        return not was_awaited and not was_ended
+        if self._awaited_end_count:
+            self._awaited_end_count -= 1
+            return False
+        return not was_ended
 
     def _blame_untrue_end(self, offset: int) -> None:
-        self.is_awaiting_end = False
+        self._awaited_end_count = 0
         if self._is_end_gone():
             return
         what = "no end of session in the log where the final chunk with this t tells of one"

@@ -25,26 +25,29 @@ _READABLE: Final = (b"\x01", b"\x02")
 _CARRIED: Final = tuple(Carried)
 
 _Entry = TypeVar("_Entry")
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 #: What a rule has had from the first; other members are there only where they are on.
 _FIRST_RULE_MEMBERS: Final = 7
 
 
+#: What a dormant session's packed state holds.
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Digest = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+
+
 class _OpenRecord(msgspec.Struct, array_like=True, frozen=True):
-    offset: int
+    offset: _Number
     timestamp_ms: int | None
-    token_count: int
-    size_bytes: int
-    carried: int
+    token_count: _Number
+    size_bytes: _Number
+    carried: Annotated[int, msgspec.Meta(ge=0, lt=len(_CARRIED))]
     value: bytes
     headers: Headers = ()
 
 
 class _Session(msgspec.Struct, array_like=True, frozen=True):
-    t: _Count
+    t: _Number
     digest: _Digest
-    next_offset: _Count
+    next_offset: _Number
     ended: bool
     records: list[_OpenRecord] = []
     opened_at_ms: int = 0
@@ -160,7 +163,7 @@ def decode_sessions(entries: Mapping[bytes, bytes], where: str) -> Iterator[Sess
             try:
                 yield _state(key.decode(), entry)
             except UnicodeDecodeError as error:
-                raise _damage(error, at, REBUILD) from error
+                raise _damaged(at, error, REBUILD) from error
 
 
 def read_dormant(key: bytes, value: bytes) -> _Session | None:
@@ -168,7 +171,7 @@ def read_dormant(key: bytes, value: bytes) -> _Session | None:
     try:
         key.decode()
         entry = _decode_session(value[1:])
-    except (UnicodeDecodeError, msgspec.DecodeError):
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return None
     return None if entry.records or value[:1] not in _READABLE else entry
 
@@ -212,9 +215,9 @@ def _decode(value: bytes, kind: type[_Entry], where: str, remedy: str) -> _Entry
         raise ChangelogError(message)
     try:
         return msgspec.msgpack.decode(value[1:], type=kind)
-    except msgspec.DecodeError as error:
-        raise _damage(error, where, remedy) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _damaged(where, error, remedy) from error
 
 
-def _damage(error: Exception, where: str, remedy: str) -> ChangelogError:
+def _damaged(where: str, error: Exception, remedy: str) -> ChangelogError:
     return ChangelogError(f"{where}: {error}; the changelog is damaged: {remedy}")

@@ -1,5 +1,6 @@
 """What all partitions of a worker have in common: the job of chunking."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from processor.protocol.loading import SessionEntries
 from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.start_checks import SESSION_REMEDIES
 from processor.protocol.state import PartitionState
+from processor.protocol.tracing import PartitionTracing
 from processor.wire import WirePolicy
 
 #: A replay that takes a worker some seconds: shorter ones are not worth a checkpoint.
@@ -39,6 +41,7 @@ class ChunkerConfig:
         start_at_end: A first start begins at the log's end, not its start.
         accept_policy_change: Go on with another policy than the last owner's.
         dead_letter_limit: How many dead letters stop the worker.
+        tracing: Traces an opening of a partition, by its number; ``None`` where tracing is off.
     """
 
     topic: str
@@ -49,6 +52,7 @@ class ChunkerConfig:
     start_at_end: bool = False
     accept_policy_change: bool = False
     dead_letter_limit: DeadLetterLimit = NO_LIMIT
+    tracing: Callable[[int], PartitionTracing] | None = None
 
     @property
     def rule(self) -> dict[str, Any]:
@@ -73,7 +77,7 @@ class ChunkerConfig:
 
     def new_changelog(self) -> SessionEntries:
         """Return what the changelog is to be read into."""
-        return SessionEntries()
+        return SessionEntries(keeps_ends=self.policy.forget_ms < NEVER_MS)
 
     def restore(self, opened: Opened[SessionEntries]) -> PartitionState:
         """Return the state that the last owner left, judged by today's policy."""

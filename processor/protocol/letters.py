@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from processor.headers import number_in
 from processor.protocol.dead_letter import ADDED, OFFSET, PARTITION, REASON, TOPIC
 from processor.protocol.port import LogRecord
 
@@ -50,8 +51,7 @@ class Letter:
     @property
     def replay_count(self) -> int:
         """How often the record was sent again before; 0 if it doesn't say."""
-        said = self._said(REPLAY_COUNT)
-        return int(said) if said.isdecimal() else 0
+        return number_in(self._headers.get(REPLAY_COUNT)) or 0
 
     def record_headers(self) -> list[tuple[str, bytes]]:
         """Return the headers with which it becomes a record again.

@@ -42,13 +42,19 @@ class OwnEntry(AllEntries):
 class SessionEntries:
     """Takes sessions, packing those with nothing open at once.
 
+    Args:
+        keeps_ends: Ended sessions are forgotten some time: when they ended, which no packed
+            session tells, is kept too.
+
     Attributes:
         dormant: The sessions whose latest entry has nothing open.
-        entries: The latest of each other key: of the partition, of sessions with open records, and
-            what can't be read, for ``decode_sessions`` to say so if it is still there at the end.
+        entries: The latest of each other key: of the partition, of sessions with open records or
+            an end to keep, and what can't be read, for ``decode_sessions`` to say so if it is
+            still there at the end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_ends: bool = False) -> None:
+        self._keeps_ends = keeps_ends
         self.dormant = DormantSessions()
         self.entries: dict[bytes, bytes] = {}
 
@@ -62,7 +68,7 @@ class SessionEntries:
         drop, kept = self.dormant.drop, self.entries
         for key, value in entries:
             entry = None if value is None or key == PARTITION_KEY else read_dormant(key, value)
-            if entry is not None:
+            if entry is not None and not (self._keeps_ends and entry.ended):
                 kept.pop(key, None)
                 yield key, entry.t, entry.next_offset, entry.digest, entry.ended
                 continue

@@ -182,6 +182,7 @@ class Partition:
                 async with asyncio.timeout(COMMIT_TIMEOUT_S):
                     await self._broker.commit(transaction)
             except BaseException as error:
+                stage.end_spans(error)
                 await self._fail(state, error)
                 if isinstance(error, TimeoutError):
                     message = f"{self.where}: no answer to a commit for {COMMIT_TIMEOUT_S:.0f} s"
@@ -255,6 +256,7 @@ class Partition:
 
     def _count(self, stage: Stage) -> None:
         """Tell of what has just been committed."""
+        stage.end_spans()
         now_ms, metrics = self._clock.now_ms(), self._metrics
         metrics.increment("processor_transactions_total", result="committed")
         for (name, tags), value in stage.tally.items():

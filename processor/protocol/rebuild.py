@@ -21,12 +21,13 @@ Counts begin anew with what the topics hold, so that they add up: records in chu
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from processor.core.errors import ConfigError, RecordError, StateError
 from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater
+from processor.headers import number_in
 from processor.protocol.changelog import (
     PARTITION_KEY,
     Counts,
@@ -147,6 +148,8 @@ class Rebuild:
             state = SessionState(chunk.session, chunk.t - 1, previous)
         elif state is None:
             state = SessionState.new(chunk.session)
+        if state.ended and chunk.t == 1 and chunk.policy.forget_ended_after_s:
+            state = replace(SessionState.new(chunk.session), next_offset=state.next_offset)
         if (chunk.t, previous) != (state.t + 1, state.digest):
             raise self._unfit(chunk, offset, f"does not follow t={state.t} of its session")
         next_offset = state.next_offset
@@ -163,10 +166,10 @@ class Rebuild:
         """Take the next message of the dead-letter topic; others than this partition's are not."""
         headers = dict(letter.headers)
         origin = (headers.get(_ORIGIN + "topic"), headers.get(_ORIGIN + "partition"))
-        offset = headers.get(_ORIGIN + "offset", b"")
-        if origin == (self._topic.encode(), b"%d" % self._partition) and offset.isdigit():
+        offset = number_in(headers.get(_ORIGIN + "offset"))
+        if origin == (self._topic.encode(), b"%d" % self._partition) and offset is not None:
             self._counts.dead_letters += 1
-            self._processed = max(self._processed, int(offset) + 1)
+            self._processed = max(self._processed, offset + 1)
 
     @property
     def seen(self) -> int:
@@ -203,7 +206,7 @@ class Rebuild:
             if record.offset >= self.seen:
                 return False
             if not self._ids.is_repeated(record):
-                self._take_record(record, before_ms)
+                self._take_record(record, before_ms, at_ms)
             elif _session(record) is not None:
                 self._counts.duplicates += 1
             self._log_time_ms = at_ms
@@ -233,7 +236,7 @@ class Rebuild:
             return False
         return _ORIGIN + "offset" not in dict(record.headers)
 
-    def _take_record(self, record: LogRecord, before_ms: int) -> None:
+    def _take_record(self, record: LogRecord, before_ms: int, at_ms: int) -> None:
         session = _session(record)
         if session is None:
             return
@@ -243,6 +246,8 @@ class Rebuild:
         if state is not None and record.offset < state.next_offset:
             return
         if is_end and state is not None and state.ended and session not in self._waiting:
+            if not state.last_at_ms:
+                self._states[session] = replace(state, last_at_ms=at_ms)
             return
         self._waiting.add(session)
         self._counts.records += not is_end

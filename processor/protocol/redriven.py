@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -40,10 +40,18 @@ class OffsetRanges:
         return list(zip(self._begins, self._ends, strict=True))
 
 
+_Offset = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class _Entry(msgspec.Struct):
     version: int
-    ranges: list[tuple[int, int]]
-    last: tuple[int, int]
+    ranges: list[tuple[_Offset, _Offset]]
+    last: tuple[_Offset, int]
+
+    def __post_init__(self) -> None:
+        if any(begin >= end for begin, end in self.ranges):
+            message = "a range ends where it begins, or before"
+            raise ValueError(message)
 
 
 class Redriven:
@@ -101,7 +109,7 @@ def decode_redriven(entry: bytes | None, where: str) -> Redriven:
         return Redriven(OffsetRanges(), None)
     try:
         seen = msgspec.json.decode(entry, type=_Entry)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         message = f"{where}: {error}; a newer version of processor may have written it"
         raise StateError(message) from error
     if seen.version != _VERSION:

@@ -10,6 +10,7 @@ from processor.core.session_state import SessionState
 from processor.metrics import MetricName
 from processor.protocol.changelog import PARTITION_KEY, encode_session
 from processor.protocol.port import Message, Transaction
+from processor.protocol.tracing import ChunkSpan
 from processor.wire import ChunkEncoder, chunk_headers
 
 #: Staged bytes of one partition beyond which nothing more is staged until they are committed, but
@@ -38,6 +39,7 @@ class Stage:
         output_bytes: Bytes of the chunks and of open records, for whoever bounds memory.
         closed: The chunks.
         appended_at_ms: When the first record of the first fetch that closed one was appended.
+        spans: Of the chunks, where tracing is on.
         carried: Records of sessions read for the first time, by how a chunk carries them.
         tally: Everything else to count.
     """
@@ -45,6 +47,7 @@ class Stage:
     output_bytes: int = 0
     closed: list[Closed] = field(default_factory=list)
     appended_at_ms: int | None = None
+    spans: list[ChunkSpan] = field(default_factory=list)
     carried: Counter[Carried] = field(default_factory=Counter)
     tally: Tally = field(default_factory=Counter)
     _chunks: list[Message] = field(default_factory=list)
@@ -56,13 +59,20 @@ class Stage:
         """Whether nothing but a position would be written."""
         return not (self._chunks or self._entries or self._dead_letters)
 
-    def add_chunk(self, chunk: Chunk, encoder: ChunkEncoder, omitted: frozenset[int]) -> None:
+    def add_chunk(
+        self,
+        chunk: Chunk,
+        encoder: ChunkEncoder,
+        omitted: frozenset[int],
+        span: ChunkSpan | None = None,
+    ) -> None:
         """Add a chunk and the entry that its session has after it.
 
         Args:
             chunk: Just closed; its session's entry is made now, not when it is written.
             encoder: Makes its bytes.
             omitted: Offsets of records that the chunks topic has refused as too large.
+            span: Its span, where tracing is on.
         """
         key = chunk.session.encode()
         lone_offset = chunk.records[0].offset if len(chunk.records) == 1 else None
@@ -83,7 +93,11 @@ class Stage:
             )
         )
         self.output_bytes += len(value)
-        self._chunks.append(Message(key, value, chunk_headers(chunk), lone_offset=lone_offset))
+        headers = chunk_headers(chunk)
+        if span is not None:
+            self.spans.append(span)
+            headers += span.headers
+        self._chunks.append(Message(key, value, headers, lone_offset=lone_offset))
         self._entries[key] = encode_session(SessionState.after(chunk))
 
     def add_session(self, state: SessionState) -> None:
@@ -99,6 +113,11 @@ class Stage:
         """Add a record that has no session."""
         self.tally["processor_dead_letters_total", (("reason", reason),)] += 1
         self._dead_letters.append(message)
+
+    def end_spans(self, error: BaseException | None = None) -> None:
+        """Tell of all chunks that they are committed, or why not."""
+        for span in self.spans:
+            span.end(error)
 
     def transaction(self, entry: bytes, next_offset: int) -> Transaction:
         """Return all of it, with the partition's own entry and the group's offset."""

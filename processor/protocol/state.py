@@ -69,6 +69,7 @@ class PartitionState:
         self._meter = entry.meter
         self._stage = Stage()
         self._pace = Pace(entry.seen)
+        self._tracing = config.tracing(partition) if config.tracing else None
         self._mismatches = Mismatches(config.topic, partition)
         self.sessions = sessions
         self.is_behind = True
@@ -129,6 +130,8 @@ class PartitionState:
                 Or too many of its records have no session; nothing of it is taken in.
         """
         check_follows(batch, self.position, self._config.topic)
+        if self._tracing is not None:
+            self._tracing.take(batch.records)
         self._feed_records(batch)
         self.position = batch.next_offset
         self.seen = max(self.seen, self.position)
@@ -144,6 +147,8 @@ class PartitionState:
                     break
         if not self.is_replaying:
             self._bound_replay()
+            for session in self.sessions.drop_forgotten():
+                self._stage.remove_session(session)
 
     def take(self, now_ms: int) -> tuple[Transaction, Stage] | None:
         """Cut off what is staged, with the partition's entry as of now.
@@ -265,11 +270,21 @@ class PartitionState:
             self.sessions.pass_by(at_ms)
             self._set_aside(record, error)
             return
+        if self._is_of_a_forgotten(session, record.offset):
+            self.sessions.pass_by(at_ms)
+            return
         if record.offset >= self.seen:
             self.counts.ends += 1
             self._stage.tally["processor_session_ends_total", ()] += 1
         for chunk in self.sessions.end(session, record.offset, at_ms):
             self._stage_chunk(chunk)
+
+    def _is_of_a_forgotten(self, session: str, offset: int) -> bool:
+        """Tell whether a replay passes an end that was ignored, of a session that is gone since.
+
+        Any other end of a session that was unknown has made it known, by its final chunk.
+        """
+        return offset < self.seen and self.sessions.state(session) is None
 
     def _set_aside(self, record: LogRecord, error: RecordError) -> None:
         # A replay passes dead letters again, but they are out already.
@@ -281,7 +296,8 @@ class PartitionState:
 
     def _stage_chunk(self, chunk: Chunk) -> None:
         self.counts.chunked += len(chunk.records)
-        self._stage.add_chunk(chunk, self._encoder, self._omitted)
+        span = self._tracing.begin(chunk) if self._tracing is not None else None
+        self._stage.add_chunk(chunk, self._encoder, self._omitted, span)
 
     def _bound_replay(self) -> None:
         """Checkpoint the oldest open sessions until a replay is short enough again."""

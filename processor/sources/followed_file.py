@@ -13,13 +13,16 @@ import logging
 import os
 import uuid
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
 
 from processor.core.errors import ChangelogError
 from processor.sources.finding import Found, Identity, Stamp
 
 _HEAD_BYTES: Final = 1024
 _TAIL_BYTES: Final = 256
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 _log = logging.getLogger(__name__)
 
 
@@ -35,6 +38,20 @@ class Lines(NamedTuple):
     values: Sequence[bytes]
     first_number: int
     has_more: bool
+
+
+class _Held(msgspec.Struct):
+    """A file as its entry tells it."""
+
+    path: str
+    home: str
+    device: int
+    inode: int
+    position: _Count
+    line_count: _Count
+    mark: str
+    format: str | None
+    memory: dict[str, str]
 
 
 class FollowedFile:
@@ -84,20 +101,20 @@ class FollowedFile:
             ChangelogError: That can't be read.
         """
         try:
-            held: dict[str, Any] = json.loads(entry)
-            identity = Identity(held["device"], held["inode"])
-            file = cls(Found(held["path"], identity, Stamp(0, 0)), key)
-            file.position = file._searched = held["position"]
-            file.line_count = held["line_count"]
-            file.home, file.memory = held["home"], held["memory"]
-            file.format_name = held["format"]
-            file._mark = held["mark"]
-        except (ValueError, TypeError, KeyError) as error:
+            # Not by msgspec, which refuses the lone surrogates of a name that is not UTF-8.
+            held = msgspec.convert(json.loads(entry), _Held)
+        except (ValueError, RecursionError) as error:
             message = (
                 f"the position {key!r} of a followed file can't be read ({error!r}): was it written"
                 " by a newer version? Follow under another --name to send everything again"
             )
             raise ChangelogError(message) from error
+        file = cls(Found(held.path, Identity(held.device, held.inode), Stamp(0, 0)), key)
+        file.position = file._searched = held.position
+        file.line_count = held.line_count
+        file.home, file.memory = held.home, held.memory
+        file.format_name = held.format
+        file._mark = held.mark
         return file
 
     def entry(self) -> bytes:

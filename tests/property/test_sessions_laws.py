@@ -4,10 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from processor.core.accumulator import SessionAccumulator
+from processor.core.digest import first_digest
 from processor.core.policy import NEVER_MS, ChunkPolicy, OrIdle
 from processor.core.records import Run
 from processor.core.session_state import SessionState
 from processor.core.sessions import PartitionSessions
+from tests.builders import record
 from tests.strategies import BUDGET, logs, policies
 
 
@@ -50,8 +52,10 @@ def test_snapshot_and_restore_at_any_point_changes_nothing(log, policy, cut):
     assert chunks + feed(second, log[cut:]) == feed(PartitionSessions(policy), log)
 
 
-@given(logs(), policies, st.integers(0, 40), st.lists(st.integers(0, 40)))
-def test_replay_from_the_low_water_mark_changes_nothing(log, policy, cut, checkpoints):
+@given(
+    logs(), policies, st.integers(0, 40), st.lists(st.integers(0, 40)), st.sets(st.integers(0, 40))
+)
+def test_replay_from_the_low_water_mark_changes_nothing(log, policy, cut, checkpoints, drops):
     """A crash at any point: what is left is the entries and the log from the mark on."""
     entries, chunks, first = {}, [], PartitionSessions(policy)
     for index, item in enumerate(log[:cut]):
@@ -62,6 +66,9 @@ def test_replay_from_the_low_water_mark_changes_nothing(log, policy, cut, checkp
             state = first.checkpoint()
             if state is not None:
                 entries[state.session] = state
+        if index in drops:
+            for session in first.drop_forgotten():
+                del entries[session]
     read = (
         log[cut - 1][0].offset + 1
         if 0 < cut <= len(log)
@@ -69,8 +76,68 @@ def test_replay_from_the_low_water_mark_changes_nothing(log, policy, cut, checkp
     )
     low = first.low_water(read)
     second = PartitionSessions(policy, entries.values(), low.log_time_ms)
-    rest = [item for item in log if item[0].offset >= low.offset]
-    assert chunks + feed(second, rest) == feed(PartitionSessions(policy), log)
+    for item in log:
+        one, is_end = item
+        # An end that was ignored, of a session that is dropped since.
+        is_passed = is_end and one.offset < read and second.state(one.session) is None
+        if is_passed and one.offset >= low.offset and policy.forget_ended_after_s:
+            second.pass_by(one.timestamp_ms)
+        elif one.offset >= low.offset:
+            chunks += feed(second, [item])
+    assert chunks == feed(PartitionSessions(policy), log)
+
+
+@given(logs(), policies, st.sets(st.integers(0, 40)))
+def test_dropping_what_is_forgotten_changes_nothing(log, policy, drops):
+    sessions, chunks = PartitionSessions(policy), []
+    for index, item in enumerate(log):
+        chunks += feed(sessions, [item])
+        if index in drops:
+            dropped = sessions.drop_forgotten()
+            assert all(sessions.state(it) is None for it in dropped)
+            assert not dropped or policy.forget_ended_after_s
+    assert chunks == feed(PartitionSessions(policy), log)
+
+
+@given(logs(names=("a",)), policies)
+def test_a_session_begins_anew_only_after_its_end_and_the_time_of_the_policy(log, policy):
+    ended_at_ms, t = None, 0
+    for chunk in feed(PartitionSessions(policy), log):
+        if chunk.t == 1 and t:
+            assert chunk.previous_digest == first_digest("a")
+            begins_at_ms = max(it.timestamp_ms for it, _ in log if it.offset < chunk.next_offset)
+            assert begins_at_ms - ended_at_ms > policy.forget_ms
+        else:
+            assert chunk.t == t + 1
+        t, ended_at_ms = chunk.t, chunk.ended_at_ms if chunk.final else None
+
+
+def test_what_comes_long_after_an_end_begins_anew_and_what_comes_soon_goes_on():
+    sessions = PartitionSessions(ChunkPolicy(BUDGET, forget_ended_after_s=10.0))
+    log = [
+        (record(offset=0, at_s=0), False),
+        (record(offset=1, at_s=1), True),
+        (record(offset=2, at_s=11), False),
+        (record(offset=3, at_s=12), True),
+        (record(offset=4, at_s=23), False),
+        (record(offset=5, at_s=24), True),
+        (record(session="s2", offset=6, at_s=34), False),
+    ]
+    assert [(it.t, it.final) for it in feed(sessions, log)] == [(1, True), (2, True), (1, True)]
+    assert sessions.drop_forgotten() == []
+    feed(sessions, [(record(session="s2", offset=7, at_s=35), False)])
+    assert sessions.drop_forgotten() == ["s1"]
+
+
+def test_an_ended_session_stays_while_a_record_before_its_end_is_open():
+    """Else a replay would begin before records that are chunked, and chunk them once more."""
+    sessions = PartitionSessions(ChunkPolicy(BUDGET, forget_ended_after_s=10.0))
+    feed(sessions, [(record(session="open", offset=0, at_s=0), False)])
+    feed(sessions, [(record(offset=1, at_s=1), False), (record(offset=2, at_s=2), True)])
+    feed(sessions, [(record(session="other", offset=3, at_s=99), False)])
+    assert sessions.drop_forgotten() == []
+    sessions.end("open", 4, 99_000)
+    assert sessions.drop_forgotten() == ["s1"]
 
 
 @given(logs(), policies)

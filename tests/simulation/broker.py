@@ -73,11 +73,13 @@ class SimulatedPartition:
 
     Attributes:
         remembered: Offsets in which a record with the id of another is left out.
+        forget_ms: After so long a session that has ended begins anew; ``None`` for never.
     """
 
-    def __init__(self, number, remembered=0):
+    def __init__(self, number, remembered=0, forget_ms=None):
         self.number = number
         self.remembered = remembered
+        self.forget_ms = forget_ms
         self.records = Log()
         self.logs = {topic: Log() for topic in TOPICS}
         self.logs[CHUNKS].max_bytes = MAX_MESSAGE_BYTES

@@ -31,6 +31,8 @@ _WORKERS = (0, 0, 0, 1, 1, 2)
 _PICKS = 9973
 _HUGE_BYTES = 8000
 _TWICE_SHARE = 0.25
+_FORGET_SHARE = 0.2
+_END_SHARE = 0.3
 _CALM = (Fate.DONE,)
 ANSWERS_LOST = (Fate.ANSWER_LOST, *_CALM * 10)
 RESENT = (Fate.RESENT, Fate.DONE)
@@ -89,6 +91,7 @@ class History(NamedTuple):
         max_replay: Records after which open sessions are checkpointed.
         learns_late: A worker hears of a rebalance only by an action of its own.
         remembered: Offsets in which a record with the id of another is left out.
+        forget_ms: After so long a session that has ended begins anew; ``None`` for never.
     """
 
     scripts: list
@@ -98,6 +101,7 @@ class History(NamedTuple):
     max_replay: int
     learns_late: bool
     remembered: int = 0
+    forget_ms: int | None = None
 
 
 class Theme(NamedTuple):
@@ -109,6 +113,7 @@ class Theme(NamedTuple):
         skew_ms: How far clocks may be off.
         backward: Share of records whose timestamps step back.
         learns_late: A worker hears of a rebalance only by an action of its own.
+        forgets: Sessions end often and are forgotten soon; now and then even if not asked for.
     """
 
     network: tuple
@@ -116,6 +121,7 @@ class Theme(NamedTuple):
     skew_ms: int
     backward: float
     learns_late: bool
+    forgets: bool = False
 
 
 def draw_theme(rng):
@@ -138,7 +144,8 @@ def draw(seed, **about):
     skews_ms = tuple(rng.choice((0, -theme.skew_ms, theme.skew_ms)) for _ in NAMES)
     max_replay = rng.choice((2, 3, 5, 1000))
     history = History(scripts, actions, rng.randrange(4), skews_ms, max_replay, theme.learns_late)
-    return _with_ids(history, rng) if rng.random() < _TWICE_SHARE else history
+    history = _with_ids(history, rng) if rng.random() < _TWICE_SHARE else history
+    return _with_ends(history, rng) if rng.random() < _FORGET_SHARE or theme.forgets else history
 
 
 def _with_ids(history, rng):
@@ -148,6 +155,20 @@ def _with_ids(history, rng):
         for script in history.scripts
     ]
     return history._replace(scripts=scripts, remembered=rng.choice((1, 3, 8)))
+
+
+def _with_ends(history, rng):
+    """Return the history with sessions that end often and are forgotten soon."""
+    scripts = [
+        [
+            line._replace(kind="end")
+            if line.kind == "record" and rng.random() < _END_SHARE
+            else line
+            for line in script
+        ]
+        for script in history.scripts
+    ]
+    return history._replace(scripts=scripts, forget_ms=rng.choice((500, 3000, 9000)))
 
 
 def _draw_round(rng, network):

@@ -35,8 +35,9 @@ class ReadChunk(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A chunk as it should be: why it ends, whether for good, and its records."""
+    """A chunk as it should be: its index, why it ends, whether for good, and its records."""
 
+    t: int
     flush: str
     final: bool
     offsets: tuple
@@ -132,7 +133,8 @@ def check_partition(partition):
     chunks = {}
     for chunk in chunks_of(partition):
         chunks.setdefault(chunk.session, []).append(chunk)
-    wanted = reference(records, repeated_of(records, partition.remembered))
+    repeated = repeated_of(records, partition.remembered)
+    wanted = reference(records, repeated, partition.forget_ms)
     for session in sorted(set(chunks) | set(wanted)):
         problem = _problem(chunks.get(session, []), wanted.get(session, []), records, session)
         if problem:
@@ -143,13 +145,14 @@ def check_partition(partition):
 
 def _problem(chunks, wanted, records, session):
     """Return what is wrong with the chunks of one session, ``None`` if nothing is."""
-    if [chunk.t for chunk in chunks] != list(range(1, len(chunks) + 1)):
+    if [chunk.t for chunk in chunks] != [cut.t for cut in wanted]:
         return _records_problem(chunks, wanted) or "t not contiguous"
-    if [Cut(it.flush, it.final, it.offsets) for it in chunks] != wanted:
+    if [Cut(it.t, it.flush, it.final, it.offsets) for it in chunks] != wanted:
         return _records_problem(chunks, wanted) or "boundaries not reproducible"
     values = {record.offset: record.value for record in records}
-    previous = sha256(session.encode()).hexdigest()
+    first = previous = sha256(session.encode()).hexdigest()
     for chunk in chunks:
+        previous = first if chunk.t == 1 else previous
         held = [values[offset] for offset in chunk.offsets]
         digests = (previous, _digest(previous, held))
         if (chunk.previous, chunk.digest) != digests:
@@ -227,27 +230,30 @@ def repeated_of(records, remembered):
     return repeated
 
 
-def reference(records, repeated):
+def reference(records, repeated, forget_ms=None):
     """Return, for each session, the cuts that the rules make, without what is repeated."""
     sessions, log_time = {}, 0
     for record in records:
         log_time = max(log_time, record.timestamp)
         if not is_dead(record.key) and record.offset not in repeated:
             sessions.setdefault(record.key.decode(), []).append((record, log_time))
-    return {session: _Session().cuts_of(timed) for session, timed in sessions.items()}
+    return {session: _Session(forget_ms).cuts_of(timed) for session, timed in sessions.items()}
 
 
 class _Session:
     """One session, cut by the rules."""
 
-    def __init__(self):
-        self.cuts, self.held, self.ended = [], [], False
+    def __init__(self, forget_ms):
+        self.cuts, self.held, self.ended, self.t = [], [], False, 0
+        self.ended_at_ms, self.forget_ms = 0, forget_ms
 
     def cuts_of(self, timed):
         for record, at_ms in timed:
             self._close_late(at_ms)
+            if self.ended and self.forget_ms and at_ms - self.ended_at_ms > self.forget_ms:
+                self.ended, self.t = False, 0
             if record.value is None:
-                self._end()
+                self._end(at_ms)
             else:
                 self._take(record, at_ms)
         self._close_late(None)
@@ -268,9 +274,10 @@ class _Session:
         elif is_huge:
             self._close("bytes")
 
-    def _end(self):
+    def _end(self, at_ms):
         if self.held or not self.ended:
             self._close("end")
+            self.ended_at_ms = at_ms
         self.ended = True
 
     def _close_late(self, at_ms):
@@ -282,5 +289,6 @@ class _Session:
             self._close("idle" if idle <= age else "age")
 
     def _close(self, flush):
-        self.cuts.append(Cut(flush, flush == "end", tuple(it[0] for it in self.held)))
+        self.t += 1
+        self.cuts.append(Cut(self.t, flush, flush == "end", tuple(it[0] for it in self.held)))
         self.held.clear()

@@ -1,10 +1,12 @@
 """Mutations of what is written and replayed: mark, checkpoints, entries, time."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import msgspec
 
 from processor.core import flush
+from processor.core.accumulator import SessionAccumulator
 from processor.core.session_state import SessionState
 from processor.core.sessions import LowWater, PartitionSessions
 from processor.protocol import chunking, loading, rule_change
@@ -183,6 +185,38 @@ def session_forgotten_at_its_end():
         return chunks
 
     return [(PartitionSessions, "end", end)]
+
+
+@mutation(forgets=True)
+def forgotten_before_an_open_record():
+    """A replay begins before records that are chunked, and takes them for new."""
+    dropped = PartitionSessions.drop_forgotten
+
+    def drop(self):
+        with patch.object(PartitionSessions, "oldest_opened_at_ms", None):
+            return dropped(self)
+
+    return [(PartitionSessions, "drop_forgotten", drop)]
+
+
+@mutation(forgets=True)
+def forgotten_only_when_dropped():
+    """Then it is a matter of when the worker tidied up, and of restarts."""
+
+    def never(self, now_ms):
+        pass
+
+    return [(SessionAccumulator, "_begin_anew_if_forgotten", never)]
+
+
+@mutation(forgets=True)
+def time_of_the_end_not_kept():
+    original = SessionState.after.__func__
+
+    def after(cls, chunk):
+        return replace(original(cls, chunk), last_at_ms=0)
+
+    return [(SessionState, "after", classmethod(after))]
 
 
 @mutation()

@@ -54,13 +54,18 @@ class World:
         self.now = 0.0
         self.scripts = [list(script) for script in history.scripts]
         self.partitions = [
-            SimulatedPartition(n, history.remembered) for n in range(len(history.scripts))
+            SimulatedPartition(n, history.remembered, history.forget_ms)
+            for n in range(len(history.scripts))
         ]
         self.group = Group([NAMES[0]] * len(history.scripts))
         self.network = []
         self.config = ChunkerConfig(
             "records",
-            replace(POLICY, deduplicate_records=history.remembered),
+            replace(
+                POLICY,
+                deduplicate_records=history.remembered,
+                forget_ended_after_s=(history.forget_ms or 0) / 1000,
+            ),
             WordCounter(),
             max_replay_records=history.max_replay,
         )

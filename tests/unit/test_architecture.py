@@ -24,6 +24,7 @@ ARROWS = {
     "testing": {"core", "wire", "metrics"},
     "streaming": {"core", "wire", "counters"},
     "protocol": {"core", "headers", "wire", "metrics", "clock", "counters", "formats"},
+    "tracing": {"core", "headers", "protocol"},
     "settings": {"core"},
     "settings_loading": {"core", "settings"},
     "proof": {"core", "headers", "wire", "counters"},

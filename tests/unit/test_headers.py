@@ -12,7 +12,7 @@ from processor.core.errors import ConfigError
 from processor.core.policy import ChunkPolicy
 from processor.core.records import Record
 from processor.core.session_state import SessionState
-from processor.headers import chosen_headers, headers_json
+from processor.headers import chosen_headers, headers_json, number_in
 from processor.wire import RECORD_BYTES, ChunkEncoder, decode_chunk, read_value
 
 POLICY = ChunkPolicy(5000, carry_headers=("event-time", "user-id"))
@@ -81,6 +81,16 @@ def test_headers_count_in_the_size_so_that_the_cap_holds_for_the_line(carried, v
     size += len(headers_json(carried))
     line = encoder_of().encode(chunk_of(Record("s1", value, 1, 4, 5, size, form, carried)))
     assert len(line) <= ENVELOPE_BYTES + 12 + size
+
+
+@pytest.mark.parametrize("value", [None, b"", b"-1", b" 1", b"\xd9\xa1", b"1e3", b"9" * 5000])
+def test_a_header_that_says_no_number_is_none(value):
+    """One that was null, or of more digits than ``int`` takes, ended ``processor verify``."""
+    assert number_in(value) is None
+
+
+def test_a_header_that_says_a_number_is_read():
+    assert [number_in(it) for it in (b"0", b"42", b"9" * 18)] == [0, 42, 10**18 - 1]
 
 
 def test_the_room_kept_around_records_holds_the_longest_names_too():

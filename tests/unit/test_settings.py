@@ -49,6 +49,8 @@ NAMES = {
     "PROCESSOR_MAX_DEAD_LETTER_RATIO": ("max_dead_letter_ratio", 0.5),
     "PROCESSOR_MAX_CONSECUTIVE_DEAD_LETTERS": ("max_consecutive_dead_letters", 0),
     "PROCESSOR_DEDUPLICATE_RECORDS": ("deduplicate_records", 5000),
+    "PROCESSOR_TRACING": ("tracing", True),
+    "PROCESSOR_FORGET_ENDED_AFTER_S": ("forget_ended_after_s", 86400.0),
     "PROCESSOR_CLOCK_GRACE_S": ("clock_grace_s", 0.0),
     "PROCESSOR_COMMIT_INTERVAL_S": ("commit_interval_s", 0.5),
     "PROCESSOR_COMPRESSION": ("compression", "lz4"),

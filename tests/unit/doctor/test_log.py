@@ -105,6 +105,10 @@ def test_group_that_is_not_as_it_should_be_is_described(members, how, level, wha
     assert what in finding.what
 
 
+def test_client_whose_name_could_break_a_terminal_is_escaped():
+    assert "\\x1b[2J" in only(judge_group(worker(1, client="\x1b[2J"))).what
+
+
 def test_keys_where_murmur2_puts_them_are_right():
     assert bad(judge_sample(ours(KEYS))) == []
 

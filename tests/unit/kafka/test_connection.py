@@ -149,3 +149,16 @@ def test_refusal_that_was_followed_by_a_login_is_forgotten(connect):
     silent = pytest.raises(UnreachableError, match="no answer")
     with silent, broker_errors(Settings(security_protocol="SASL_SSL", **SASL)):
         connect(SaslAuthenticationFailed("bad"), None)
+
+
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [("a:1", "; brokers call themselves b:1: mend advertised.listeners"), ("a:1, b:1", "")],
+)
+def test_address_that_only_brokers_know_of_themselves_is_told(connect, servers, said):
+    """The usual trap of a broker in a container: it answers, and sends us to where it is not."""
+    silent = pytest.raises(UnreachableError, match="no answer")
+    with silent as found, broker_errors(Settings(bootstrap_servers=servers)):
+        connect(KafkaConnectionError("no such host"))
+    assert said in str(found.value)
+    assert ("advertised.listeners" in str(found.value)) is bool(said)

@@ -1,4 +1,5 @@
 import pytest
+from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
@@ -58,6 +59,15 @@ def test_a_headers_name_that_is_not_utf8_holds_nothing_up():
             plain, [*RECORDS, RECORDS[1]], [*names, []], strict=True
         )
     ]
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_batch_that_is_damaged_raises_the_one_error_that_all_readers_know(codec):
+    """A codec's own error ended a worker as something that nobody had expected."""
+    data = bytearray(fetched(RECORDS, codec))
+    data[61:] = b"\x00" * (len(data) - 61)  # behind the batch's header
+    with pytest.raises(CorruptRecordException, match="damaged"):
+        read(bytes(data))
 
 
 @pytest.mark.parametrize("codec", [0, 1, 2, 3, 4])

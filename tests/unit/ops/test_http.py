@@ -82,7 +82,7 @@ def test_host_header_does_not_matter():
     ],
     ids=["long line", "long header", "many headers", "TLS"],
 )
-def test_request_that_is_too_large_or_none_is_refused(sent):
+def test_request_that_is_too_large_or_none_is_refused_and_not_logged(sent, caplog):
     async def asking(_client, url):
         port = int(url.rstrip("/").rpartition(":")[2])
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -92,6 +92,7 @@ def test_request_that_is_too_large_or_none_is_refused(sent):
         return answer
 
     assert ask(asking).startswith((b"HTTP/1.0 400", b"HTTP/1.1 400"))
+    assert not caplog.records
 
 
 def test_body_is_not_read():

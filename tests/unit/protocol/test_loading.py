@@ -16,7 +16,10 @@ HELD = (Record("s", b"1", 1, 4, 5, 113),)
 
 
 def session(t, records=(), *, ended=False):
-    return encode_session(SessionState("s", t, bytes([t]) * 32, 7, ended, records))
+    ended_at_ms = 1_000 + t if ended else 0
+    return encode_session(
+        SessionState("s", t, bytes([t]) * 32, 7, ended, records, last_at_ms=ended_at_ms)
+    )
 
 
 keys = st.sampled_from([PARTITION_KEY, b"s1", b"s2", "ü".encode(), b"\xff"])
@@ -34,21 +37,20 @@ def read_into(changelog, *fetches):
     return changelog
 
 
-def sessions_of(entries, dormant=None):
+def sessions_of(policy, entries, dormant=None):
     try:
-        sessions = PartitionSessions(
-            ChunkPolicy(), decode_sessions(entries, "c[0]"), dormant=dormant
-        )
+        sessions = PartitionSessions(policy, decode_sessions(entries, "c[0]"), dormant=dormant)
     except ChangelogError as error:
         return str(error)
     return {name: sessions.state(name) for name in sessions}
 
 
-@given(st.lists(st.lists(st.tuples(keys, values), max_size=8), max_size=5))
-def test_packed_at_once_or_sorted_out_at_the_end_the_sessions_are_the_same(fetches):
+@given(st.lists(st.lists(st.tuples(keys, values), max_size=8), max_size=5), st.booleans())
+def test_packed_at_once_or_sorted_out_at_the_end_the_sessions_are_the_same(fetches, forgets):
+    policy = ChunkPolicy(forget_ended_after_s=60.0 if forgets else 0.0)
     whole = read_into(AllEntries(), *fetches).entries
-    packed = read_into(SessionEntries(), *fetches)
-    found, wanted = sessions_of(packed.entries, packed.dormant), sessions_of(whole)
+    packed = read_into(SessionEntries(keeps_ends=forgets), *fetches)
+    found, wanted = sessions_of(policy, packed.entries, packed.dormant), sessions_of(policy, whole)
     # Of several entries that can't be read, the first that is met is named.
     if isinstance(wanted, str):
         assert isinstance(found, str)
