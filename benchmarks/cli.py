@@ -121,16 +121,20 @@ def main(  # noqa: PLR0913 - an option each
         compare(found)
     elif not only:
         found.write(FIGURES)
-        text = report(
-            found,
-            BASELINE,
-            records=records,
-            contenders=contenders,
-            versions=peers.versions,
-            left_out=[*peers.left_out, *failed],
-            sections=list(sections_of(found, repeats, is_scaled=scale)),
-        )
-        (FOLDER / "report.md").write_text(text)
+        sections: list[str] = []
+        for section in sections_of(found, repeats, is_scaled=scale):
+            sections.append(section)
+            # After each, so that a failure costs no more than what is yet to come.
+            text = report(
+                found,
+                BASELINE,
+                records=records,
+                contenders=contenders,
+                versions=peers.versions,
+                left_out=[*peers.left_out, *failed],
+                sections=sections,
+            )
+            (FOLDER / "report.md").write_text(text)
         say("written to benchmarks/report.md")
 
 

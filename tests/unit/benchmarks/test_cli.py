@@ -66,6 +66,12 @@ def test_report_and_figures_are_written_and_name_what_is_missing(run, tmp_path):
     assert (tmp_path / "figures.json").exists()
 
 
+def test_failure_of_takeovers_leaves_what_was_found_before(run, monkeypatch, tmp_path):
+    monkeypatch.setattr(cli, "faults", lambda _: 1 / 0)
+    assert isinstance(run().exception, ZeroDivisionError)
+    assert "| worker | 50.0 | 0.50 |" in (tmp_path / "report.md").read_text()
+
+
 def test_figures_of_some_alone_are_shown_and_not_written(run, tmp_path):
     done = run("--only", "worker", "--only", BASELINE)
     assert done.exit_code == 0, done.output
