@@ -6,7 +6,8 @@ PLOTS := $(VENV)/.plots
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs fmt lint types unit fuzz simulate e2e chaos test bench bench-short bench-peers audit licences image up down
+.PHONY: help setup demo docs fmt lint types unit fuzz simulate e2e chaos test bench bench-short \
+	bench-peers audit licences image up down
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
