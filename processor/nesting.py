@@ -22,7 +22,7 @@ def are_shallow(values: Iterable[bytes]) -> bool:
     deep = [
         it for it in values if len(it) - len(it.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH
     ]
-    return all(map(is_shallow, deep))
+    return all(_depth(it) <= MAX_DEPTH for it in deep)
 
 
 def _depth(value: bytes) -> int:
