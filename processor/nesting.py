@@ -18,11 +18,11 @@ def is_shallow(value: bytes) -> bool:
 
 def are_shallow(values: Iterable[bytes]) -> bool:
     """Tell whether ``is_shallow`` holds of each."""
-    # Its first line for each of them, without a call: 0.05 µs.
+    # As there, without a call for each: 0.05 µs.
     deep = [
         it for it in values if len(it) - len(it.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH
     ]
-    return all(map(is_shallow, deep))
+    return all(_depth(it) <= MAX_DEPTH for it in deep)
 
 
 def _depth(value: bytes) -> int:

@@ -1,8 +1,9 @@
 """How this process keeps its memory: objects that live briefly, in fetches of megabytes.
 
-glibc gives the top of its heap back to the kernel as soon as a few megabytes of it are free, and a
-fetch later each page of it is cleared and mapped anew: 0.33 page faults for every record, half of
-the worker's system time. With the bounds below there are none. Other C libraries are left alone.
+glibc gives the top of its heap back to the kernel as soon as a few megabytes of it are free. A
+fetch later each page of it is mapped and cleared anew: up to 0.33 page faults a record, half
+of the worker's system time. With the bounds below there are next to none. Other C libraries are
+left alone.
 """
 
 import ctypes
