@@ -6,7 +6,8 @@ PLOTS := $(VENV)/.plots
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs fmt lint types unit fuzz simulate e2e chaos test bench bench-short bench-peers audit licences image up down
+.PHONY: help setup demo docs fmt lint types unit fuzz simulate e2e chaos test bench bench-short \
+	bench-peers audit licences image up down
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-11s  %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,8 +81,11 @@ docs: setup ## Make the documentation's site in build/site; a warning is an erro
 	@echo "open build/site/index.html"
 
 # Strict: where the index has no advisories it would else have nothing to say, and pass.
-audit: setup ## Look for known faults of what is locked; needs PyPI's advisories
-	$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off -r deploy/requirements.lock
+audit: ## Look for known faults of all that is locked; needs PyPI's advisories
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/pip install --quiet --require-hashes -r deploy/audit.lock
+	$(VENV)/audit/bin/pip-audit --strict --require-hashes --disable-pip --progress-spinner off \
+		-r deploy/requirements.lock
 
 licences: setup ## Write docs/licences.md
 	$(BIN)/python -m tests.licences

@@ -3,7 +3,7 @@
 import asyncio
 import io
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Final
@@ -13,9 +13,10 @@ import click
 from benchmarks.contender import Contender, ContenderError
 from benchmarks.contenders import BASELINE, FOLDER, OURS
 from benchmarks.figures import TOLERANCE, Found, fallen, ratios, read_found
-from benchmarks.peer_table import NAMES, Peers, find_peers
+from benchmarks.peer_table import NAMES, find_peers
 from benchmarks.plots import draw
-from benchmarks.report import latency_section, report, table, takeover_section
+from benchmarks.report import latency_section, report, scale_section, table, takeover_section
+from benchmarks.scale import PARTS, measure_scale, scale_tables
 from benchmarks.session import Session, host
 from benchmarks.takeover import restarts, takeover_tables, takeovers
 from processor.demo.kafka_jvm import start_jvm
@@ -85,6 +86,9 @@ def compare(found: Found) -> None:
     "--latency", type=float, help="Seconds of each; 0 for none.  [default: 8; 0 with --only]"
 )
 @click.option("--takeovers", "repeats", default=3, show_default=True, help="How often; 0 for none.")
+@click.option(
+    "--scale", is_flag=True, help="What a record costs as sessions grow, too; in minutes."
+)
 @click.option("--short", is_flag=True, help="In two minutes compare with the committed figures.")
 def main(  # noqa: PLR0913 - an option each
     *,
@@ -93,6 +97,7 @@ def main(  # noqa: PLR0913 - an option each
     only: Sequence[str],
     latency: float | None,
     repeats: int,
+    scale: bool,
     short: bool,
 ) -> None:
     """Measure the worker beside its peers and a pass-through; write benchmarks/report.md."""
@@ -111,36 +116,33 @@ def main(  # noqa: PLR0913 - an option each
         except ContenderError as error:
             raise click.ClickException(str(error)) from error
     click.echo(table(found.rows, BASELINE))
-    if found.latencies:
-        click.echo(latency_section(found.latencies))
+    click.echo(latency_section(found.latencies))
     if short:
         compare(found)
     elif not only:
         found.write(FIGURES)
-        peers.left_out.extend(failed)
-        write_report(found, contenders, peers, records, faults(repeats) if repeats else "")
+        sections: list[str] = []
+        for section in sections_of(found, repeats, is_scaled=scale):
+            sections.append(section)
+            # After each, so that a failure costs no more than what is yet to come.
+            text = report(
+                found,
+                BASELINE,
+                records=records,
+                contenders=contenders,
+                versions=peers.versions,
+                left_out=[*peers.left_out, *failed],
+                sections=sections,
+            )
+            (FOLDER / "report.md").write_text(text)
+        say("written to benchmarks/report.md")
 
 
-def write_report(
-    found: Found, contenders: dict[str, Contender], peers: Peers, records: int, tables: str
-) -> None:
-    """Write the report and its plots."""
-    sections = [draw(found, FOLDER / "plots")]
-    if found.latencies:
-        sections.append(latency_section(found.latencies))
-    if tables:
-        click.echo(tables)
-        sections.append(takeover_section(tables))
-    path = FOLDER / "report.md"
-    path.write_text(
-        report(
-            found,
-            BASELINE,
-            records=records,
-            contenders=contenders,
-            versions=peers.versions,
-            left_out=peers.left_out,
-            sections=sections,
-        )
-    )
-    say(f"written to {path.relative_to(FOLDER.parent)}")
+def sections_of(found: Found, repeats: int, *, is_scaled: bool) -> Iterator[str]:
+    """Draw what was found, measure what has no turns, and give the report's sections."""
+    yield draw(found, FOLDER / "plots")
+    yield latency_section(found.latencies)
+    if repeats:
+        yield takeover_section(faults(repeats))
+    if is_scaled:
+        yield scale_section(scale_tables(list(measure_scale(list(PARTS), say))))

@@ -77,6 +77,14 @@ that of one that finds nothing. The last row has `PROCESSOR_MAX_REPLAY_RECORDS=2
 each partition's replay.
 """
 
+_SCALE = """
+## As sessions grow
+
+{tables}
+
+In process, without a broker; each size in a process of its own.
+"""
+
 
 def markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """Return a table."""
@@ -122,8 +130,10 @@ def _share(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.2%}"
 
 
-def latency_section(latencies: Iterable[Latency]) -> str:
-    """Return the section with a line for each contender and load."""
+def latency_section(latencies: Sequence[Latency]) -> str:
+    """Return the section with a line for each contender and load; of none, nothing."""
+    if not latencies:
+        return ""
     lines = [
         (
             it.name,
@@ -143,6 +153,11 @@ def latency_section(latencies: Iterable[Latency]) -> str:
 def takeover_section(tables: str) -> str:
     """Return the section on takeovers and restarts."""
     return _TAKEOVERS.format(tables=tables)
+
+
+def scale_section(tables: str) -> str:
+    """Return the section on what a record costs as sessions grow."""
+    return _SCALE.format(tables=tables)
 
 
 def report(  # noqa: PLR0913 - all that is said

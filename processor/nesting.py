@@ -1,5 +1,6 @@
 """How deep brackets nest, found without parsing."""
 
+from collections.abc import Iterable
 from typing import Final
 
 #: Deepest nesting spliced in raw: .NET stops at 64, serde_json at 128; the chunk adds 3 levels.
@@ -15,17 +16,26 @@ def is_shallow(value: bytes) -> bool:
     return len(value) - len(without) <= MAX_DEPTH or _depth(value) <= MAX_DEPTH
 
 
+def are_shallow(values: Iterable[bytes]) -> bool:
+    """Tell whether ``is_shallow`` holds of each."""
+    # Its first line for each of them, without a call: 0.05 µs.
+    deep = [
+        it for it in values if len(it) - len(it.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH
+    ]
+    return all(map(is_shallow, deep))
+
+
 def _depth(value: bytes) -> int:
     """Return how deep brackets nest outside strings; ``MAX_DEPTH + 1`` for anything deeper."""
-    if b"\\\\" in value:  # to look is a tenth of what replace() costs when there are none
-        value = value.replace(b"\\\\", b"")
     outside: list[bytes] = []
     is_outside = True
     for part in value.split(b'"'):
         if is_outside:
             outside.append(part)
-        # A quote after a backslash does not end its string.
-        is_outside = not is_outside and part[-1:] != b"\\"
+            is_outside = False
+        else:
+            # A quote does not end its string behind a backslash that is not one of a pair itself.
+            is_outside = not (len(part) - len(part.rstrip(b"\\"))) % 2
     brackets = b"".join(outside).translate(None, _NOT_BRACKETS)
     for depth in range(MAX_DEPTH + 1):
         if not brackets:

@@ -33,7 +33,8 @@ class _Naming(msgspec.Struct, gc=False):
     conversation_id: str | None = None
 
 
-_name_session: Final = msgspec.json.Decoder(_Naming).decode
+#: Finds the names in a JSON object, and skips, strictly, all else.
+find_names: Final = msgspec.json.Decoder(_Naming).decode
 _validate: Final = msgspec.json.Decoder(msgspec.Raw).decode
 _text: Final = msgspec.json.Encoder().encode
 _VALUE: Final = Carried.VALUE  # to look it up in its class takes 0.05 µs, for every record twice
@@ -73,7 +74,7 @@ def read_naming(value: bytes) -> tuple[str, Carried, int, str]:
     ):
         try:
             # To find the names on the way costs 0.15 µs, to look for them in the bytes 1.2.
-            found = _name_session(value)
+            found = find_names(value)
             named = found.sessionId or found.session_id or found.conversation_id or ""
         except msgspec.ValidationError:
             is_json, named = _is_json(value), ""

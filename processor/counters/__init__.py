@@ -16,7 +16,8 @@ class TokenCounter(Protocol):
 
     One that is faster on many texts at once has a ``count_all`` too, which gives a list. One
     whose tokens stand for so many characters at most says so in ``max_token_chars``, so that a
-    text far above a budget need not be counted.
+    text far above a budget need not be counted. One that asks how long a text is, and nothing else,
+    says so in ``counts_length_alone``: then it may be given ASCII as bytes.
 
     Attributes:
         name: Stands in every chunk that was counted with it.

@@ -1,6 +1,6 @@
 """A quarter of the characters: no vocabulary, no dependency, and off by a factor of two."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Final
 
 
@@ -12,11 +12,12 @@ class CharsOverFour:
     """
 
     name: Final = "chars_over_four"
+    counts_length_alone: Final = True
 
     def count(self, text: str) -> int:
         """Return a quarter of the characters, rounded up."""
         return (len(text) + 3) >> 2
 
-    def count_all(self, texts: Iterable[str]) -> list[int]:
+    def count_all(self, texts: Iterable[Sized]) -> list[int]:
         """Return ``count`` of each."""
         return [(len(text) + 3) >> 2 for text in texts]

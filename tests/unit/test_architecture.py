@@ -23,7 +23,7 @@ ARROWS = {
     "sources": {"core", "wire"},
     "testing": {"core", "wire", "metrics"},
     "streaming": {"core", "wire", "counters"},
-    "protocol": {"core", "headers", "wire", "metrics", "clock", "counters", "formats"},
+    "protocol": {"core", "headers", "nesting", "wire", "metrics", "clock", "counters", "formats"},
     "tracing": {"core", "headers", "protocol"},
     "settings": {"core"},
     "settings_loading": {"core", "settings"},

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from processor.cli import EXIT_CODES
 from processor.cli.running import DRAIN_S
+from processor.core.errors import ConfigError
 from processor.demo.kafka_jvm import KAFKA_FILES, KAFKA_VERSION
 from processor.settings_loading import load_settings
 from tests.queries import VARIABLES
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("bench.lock", "requirements.lock", "runtime.lock")
+LOCKS = ("audit.lock", "bench.lock", "requirements.lock", "runtime.lock")
 WORKERS = ("worker-1", "worker-2")
 OURS = ("topics", *WORKERS)
 
@@ -224,6 +226,17 @@ def test_grafana_finds_prometheus_and_the_dashboard(services):
     shown = services["grafana"]["environment"]["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]
     assert shown in mounted
     assert str(Path(shown).parent) == provider["options"]["path"]
+
+
+def test_unit_of_systemd_starts_again_what_a_start_can_mend_and_not_at_once():
+    unit = (ROOT / "deploy" / "systemd" / "processor@.service").read_text()
+    told = dict(re.findall(r"^(\w+)=(.*)$", unit, flags=re.MULTILINE))
+    assert told["ExecStart"].endswith("/bin/processor worker")
+    assert (told["Restart"], told["StartLimitIntervalSec"]) == ("always", "0")
+    assert int(told["RestartSec"]) < int(told["RestartMaxDelaySec"])
+    assert "shuf" in told["ExecStartPre"]
+    assert told["RestartPreventExitStatus"] == f"2 {dict(EXIT_CODES)[ConfigError]}"
+    assert int(told["TimeoutStopSec"]) > DRAIN_S
 
 
 def test_image_runs_the_worker_as_nobody_in_particular():

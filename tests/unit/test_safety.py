@@ -2,13 +2,13 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
 from processor.settings import Settings
 from tests import licences
 from tests.unit.test_architecture import MODULES, ROOT, imports_of
+from tests.unit.test_deployment import make_recipe
 
 #: Modules that make objects, or code, of what they read.
 UNSAFE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "jsonpickle"}
@@ -63,7 +63,6 @@ def test_licences_that_were_read_by_a_person_are_of_packages_that_are_locked():
 
 def test_audit_fails_where_advisories_are_out_of_reach():
     """Without --strict pip-audit passes when it finds no package at all."""
-    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
-    [audit] = re.findall(r"pip-audit (.*)$", makefile, re.MULTILINE)
-    assert "--strict" in audit
-    assert "-r deploy/requirements.lock" in audit
+    recipe = make_recipe("audit")
+    assert "pip-audit --strict" in recipe
+    assert recipe.endswith("-r deploy/requirements.lock\n")

@@ -43,6 +43,10 @@ def test_latency_has_a_line_for_each_load():
     assert "| worker | 50% | 20,000 | 1,234 | 81 | 151 | 201 | 1.23% |" in shown
 
 
+def test_no_latency_is_no_section():
+    assert latency_section([]) == ""
+
+
 def test_report_says_what_was_measured_and_what_was_left_out():
     text = report(
         Found(ROWS),

@@ -20,10 +20,10 @@ class Part:
 
     session, records_topic, chunks_topic = "a", "records", "chunks"
 
-    def __init__(self, number, *items, out=None):
+    def __init__(self, number, *items, out=None, gone=0):
         self.number = number
         self._log = log_of(*items)
-        self._out = chunks_of(self._log, POLICY, source=("records", number))[:out]
+        self._out = chunks_of(self._log, POLICY, source=("records", number))[gone:out]
 
     async def chunks(self):
         for message in self._out:
@@ -103,6 +103,12 @@ def test_end_is_found_in_the_log_by_an_empty_final_chunk_too():
     assert click.unstyle(ruler_text(found)).endswith(
         "end, final: the end of session at records[3]@2 ended it"
     )
+
+
+def test_end_is_found_behind_records_whose_chunk_is_deleted():
+    part = Part(3, "a:" + "x" * 60, "a.", "b:x", "b.", gone=1)
+    (found,) = asyncio.run(explained(logs(part), 2, 0))
+    assert found["closed_by"]["message"]["offset"] == 1
 
 
 def test_session_is_a_time_line_with_what_is_open():
