@@ -56,6 +56,7 @@ _ABOUT: Final[dict[str, dict[str, str]]] = {
         "max_chunk_records": "Records in a chunk.",
         "carry_headers": "Names of headers that chunks carry.",
         "deduplicate_records": "Offsets within which a repeated record-id is left out; 0: never.",
+        "forget_ended_after_s": "Seconds after its end at which a session is forgotten; 0: never.",
     },
     "WireSource": {
         "topic": "Of the records, or the name of a file.",

@@ -34,17 +34,18 @@ class Position:
         if rows and rows[0] != {"verify": about}:
             message = f"{path} is of another verification: {rows[0]}; choose another file"
             raise ConfigError(message)
-        self._done = {row["partition"]: row for row in rows[1:]}
+        try:
+            self._done = {it["partition"]: _found(it) for it in rows[1:]}
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            message = f"{path} is no file of verify --resume: {error!r}; choose another file"
+            raise ConfigError(message) from error
         path.write_bytes(b"".join(line + b"\n" for line in lines[:-1]))
         if not rows:
             self._append({"verify": about})
 
     def of(self, partition: int) -> tuple[Report, bytes] | None:
         """Return what ``keep`` was given for a partition, if it was."""
-        row = self._done.get(partition)
-        if row is None:
-            return None
-        return Report.from_json(row["report"]), base64.b64decode(row["keys"])
+        return self._done.get(partition)
 
     def keep(self, partition: int, report: Report, keys: bytes) -> None:
         """Keep what was found on a partition, and the digests of its keys."""
@@ -64,7 +65,11 @@ class Position:
     def _row(self, line: bytes) -> dict[str, Any]:
         try:
             row: dict[str, Any] = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             message = f"{self._path} is no file of verify --resume: {error}; choose another file"
             raise ConfigError(message) from error
         return row
+
+
+def _found(row: Mapping[str, Any]) -> tuple[Report, bytes]:
+    return Report.from_json(row["report"]), base64.b64decode(row["keys"], validate=True)

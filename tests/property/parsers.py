@@ -12,6 +12,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from pydantic import SecretStr
 
 from processor.cli.health import problems_in
+from processor.cli.verify_position import Position
 from processor.core.errors import (
     ChangelogError,
     ConfigError,
@@ -283,6 +284,21 @@ def settings_file(content):
         return load_settings(environ={}, path=path)
 
 
+def position(content):
+    """Go on with a verification from its file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "position")
+        path.write_bytes(content)
+        return Position(path, {"topic": "a"}).of(0) or ()
+
+
+def _position():
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "position")
+        Position(path, {"topic": "a"}).keep(0, Report(), b"12345678")
+        return path.read_bytes()
+
+
 def environment(value):
     """Read settings of which each variable in turn has ``value``, as the system gives it."""
     found = []
@@ -366,6 +382,12 @@ PARSERS = {
     "token file": Parser(token_file, [b"abc.def-1=\n"], TokenError),
     "settings file": Parser(settings_file, [TOML], ConfigError, ("processor.settings_loading",)),
     "environment": Parser(environment, [b"a", b"5000", b"true", b"info", b"/etc/x"]),
+    "verify's position": Parser(
+        position,
+        [_position()],
+        ConfigError,
+        ("processor.cli.verify_position",),
+    ),
     "health": Parser(
         problems_in,
         [b'{"problems":[{"what":"a","remedy":"b"}]}'],

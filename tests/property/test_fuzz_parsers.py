@@ -25,7 +25,7 @@ DECODERS = {
     "message.ParseFromString",
 }
 #: Decode what this process has made itself, or what another row has read before.
-INSIDE = {"processor.proof.recompute", "processor.demo.brokers"}
+INSIDE = {"processor.proof.recompute", "processor.demo.brokers", "processor.cli.verify"}
 
 
 @pytest.mark.parametrize("name", PARSERS)
