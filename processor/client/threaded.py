@@ -32,15 +32,18 @@ def read_chunks_sync(
 
 def in_a_thread(chunks: AsyncGenerator[T]) -> Generator[T]:
     """Yield what an async generator yields, which runs on a thread of its own."""
-    running = asyncio.Lock()  # a step that was interrupted ends before the generator is closed
+    asked: asyncio.Future[T | None] | None = None
 
     async def step() -> T | None:
-        async with running:
-            return await anext(chunks, None)
+        nonlocal asked
+        asked = asyncio.ensure_future(anext(chunks, None))
+        return await asked
 
     async def close() -> None:
-        async with running:
-            await chunks.aclose()
+        if asked is not None:  # an interruption may have come at any point
+            asked.cancel()
+            await asyncio.wait((asked,))
+        await chunks.aclose()
 
     with _Loop() as loop:
         try:
@@ -67,9 +70,5 @@ class _Loop:
         self._loop.close()
 
     def run(self, work: Coroutine[None, None, T]) -> T:
-        """Wait for ``work``; an interruption of the wait cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        finally:
-            future.cancel()
+        """Wait for ``work``."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()

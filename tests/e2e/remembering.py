@@ -22,7 +22,7 @@ def main(folder: Path, group: str) -> None:
         return keyword_model(question, memory, text)
 
     chunks = read_chunks_sync(group=group, after=lambda chunk: store.load(chunk.session).position)
-    remember(chunks, "what are pear7 pear9", model, store)
+    remember(chunks, "are pear7 pear9", model, store)
 
 
 if __name__ == "__main__":

@@ -33,15 +33,16 @@ def test_a_memory_agent_killed_at_work_goes_on_at_its_last_t(settings, tmp_path)
     for count in (3, 6, 10):  # the exit gate opens at the tenth, pear9
         agent = Worker(command, environment, tmp_path)
         until = time.monotonic() + 60
-        while len(set(asked(folder))) < count:
-            assert time.monotonic() < until, agent.tail()
-            assert agent.is_running(), agent.tail()
-            time.sleep(POLL_S / 4)
-        if count == 10:
-            while not Store(folder).load("s").is_done:
+        try:
+            while len(set(asked(folder))) < count:
+                assert agent.is_running(), agent.tail()
                 assert time.monotonic() < until, agent.tail()
-                time.sleep(POLL_S)
-        agent.kill()
+                time.sleep(POLL_S / 4)
+            while count == 10 and not Store(folder).load("s").is_done:
+                assert time.monotonic() < until, agent.tail()
+                time.sleep(POLL_S / 4)
+        finally:
+            agent.kill()
     kept = Store(folder).load("s")
     assert kept.memory.split() == ["pear7", "pear9"]
     assert kept.position.t >= 10
