@@ -173,10 +173,10 @@ def _broker_cpu_s(run: Run) -> float | None:
 
 
 def changelog_ratio(run: Run) -> float | None:
-    """Return what the run's topics hold beside its output, per byte of input."""
+    """Return what the run's topics hold beside its input and output, per byte of input."""
     if run.host.data_dir is None:
         return None
-    others = (f"{run.out_topic}-", f"{run.dead_letter_topic}-")
+    others = tuple(f"{it}-" for it in (run.source.topic, run.out_topic, run.dead_letter_topic))
     held = sum(
         segment.stat().st_size
         for partition in (run.host.data_dir / "data").iterdir()

@@ -2,8 +2,9 @@
 
 import pytest
 
-from benchmarks.contender import ContenderError
-from benchmarks.measure import Sample, figures
+from benchmarks.contender import ContenderError, Host, Run, Source
+from benchmarks.judging import Expected
+from benchmarks.measure import Sample, changelog_ratio, figures
 
 SAMPLES = [
     Sample(at_s=10.0, cpu_s=0.0, records=0),
@@ -43,3 +44,12 @@ def test_looks_between_two_steps_change_nothing():
 def test_run_of_too_few_steps_has_no_figures():
     with pytest.raises(ContenderError, match="in 2 steps of progress; give it more --records"):
         figures([*SAMPLES[:3], SAMPLES[-1]], 100.0)
+
+
+def test_changelog_is_what_a_run_wrote_beside_its_input_and_output(tmp_path):
+    for topic in ("one-records", "one-chunks", "one-dead-letter", "one-changelog", "other-01"):
+        (tmp_path / "data" / f"{topic}-0").mkdir(parents=True)
+        (tmp_path / "data" / f"{topic}-0" / "0.log").write_bytes(bytes(50))
+    source = Source("one-records", 10, 1_000, Expected({}, {}, {}))
+    assert changelog_ratio(Run(Host("", None, 1, tmp_path), source, "one", tmp_path)) == 0.05
+    assert changelog_ratio(Run(Host("", None), source, "one", tmp_path)) is None
