@@ -129,7 +129,13 @@ class _Shelf:
             self.count += not block[state_at]
             block[state_at : state_at + _STATE.size] = state
             return
-        self._index[slot] = (hashed & _HASHED) | self._added(key, state) + 1
+        block = self._blocks[-1]
+        if len(block) > _IN_BLOCK:
+            block = bytearray()
+            self._blocks.append(block)
+        place = (len(self._blocks) - 1) << _BLOCK_BITS | len(block)
+        block += _KEY_LENGTH.pack(len(key)) + key + state
+        self._index[slot] = (hashed & _HASHED) | place + 1
         self.count += 1
         self._entry_count += 1
         if self._entry_count > self._limit:
@@ -164,16 +170,6 @@ class _Shelf:
             slot = (slot + 1) & mask
         return slot, self._blocks[-1], 0
 
-    def _added(self, key: bytes, state: bytes) -> int:
-        """Add an entry and return its place."""
-        block = self._blocks[-1]
-        if len(block) > _IN_BLOCK:
-            block = bytearray()
-            self._blocks.append(block)
-        place = (len(self._blocks) - 1) << _BLOCK_BITS | len(block)
-        block += _KEY_LENGTH.pack(len(key)) + key + state
-        return place
-
     def _asleep(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield key and state of every session."""
         for block in self._blocks:
@@ -191,9 +187,10 @@ class _Shelf:
             self._make_index(2 * len(self._index), self._index)
             return
         asleep = list(self._asleep())
-        self._blocks, self._entry_count = [bytearray()], self.count
-        slots = [(hash(key) & _HASHED) | self._added(key, state) + 1 for key, state in asleep]
-        self._make_index(len(self._index), slots)
+        self._blocks, self.count, self._entry_count = [bytearray()], 0, 0
+        self._make_index(len(self._index), ())
+        for key, state in asleep:
+            self.put(key, hash(key), state)
 
     def _make_index(self, size: int, filled: Iterable[int]) -> None:
         """Make an index of ``size`` slots out of those of another, empty ones among them."""
