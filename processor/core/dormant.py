@@ -11,9 +11,10 @@ index is made from the smaller one alone, front to back, without a look at the k
 An entry keeps its place: a session that wakes leaves it behind, marked, and takes it again when it
 falls asleep. Only a forgotten session leaves waste, and goes when the index is next made anew.
 
-Making an index anew takes 0.2 µs a session, and 2 µs where there is waste: with ten million of them
-the worker would stand still for seconds. So there are many small ones, chosen by the lower bits of
-the hash, each of which grows by itself.
+Making an index anew takes 0.2 µs a session, and over 1 µs where there is waste: with ten million
+of them the worker would stand still for seconds. So there are many small ones, chosen by the lower
+bits of the hash, each of which grows by itself. And the buffer is in blocks that are never moved:
+as many growing ones in one piece would leave holes of half their size behind them.
 """
 
 from array import array
@@ -34,6 +35,9 @@ _ASLEEP: Final = 1
 _PLACE: Final = (1 << 36) - 1
 _HASHED: Final = ~_PLACE
 _HASH_BITS: Final = 64
+#: Of a place the lower bits are where its entry begins in its block, the upper ones which block.
+_IN_BLOCK: Final = (1 << 16) - 1
+_BLOCK_BITS: Final = 16
 _FIRST_SLOTS: Final = 1 << 3
 _SHELVES: Final = 1 << 6
 
@@ -103,90 +107,90 @@ def _unpacked(session: str, state: bytes | None) -> SessionState | None:
 class _Shelf:
     """Some of the sessions: packed states by key."""
 
-    __slots__ = ("_entries", "_entry_count", "_index", "_limit", "_mask", "_shift", "count")
+    __slots__ = ("_blocks", "_entry_count", "_index", "_limit", "_mask", "_shift", "count")
 
     def __init__(self) -> None:
         self.count = 0
         self._entry_count = 0
-        self._entries = bytearray()
+        self._blocks = [bytearray()]
         self._make_index(_FIRST_SLOTS, ())
 
     @property
     def size_bytes(self) -> int:
-        return len(self._entries) + self._index.itemsize * len(self._index)
+        return sum(map(len, self._blocks)) + self._index.itemsize * len(self._index)
 
     def sessions(self) -> Iterator[str]:
-        for _, _, key in self._asleep():
+        for key, _ in self._asleep():
             yield key.decode()
 
     def put(self, key: bytes, hashed: int, state: bytes) -> None:
-        entries = self._entries
-        slot, state_at = self._find(key, hashed)
+        slot, block, state_at = self._find(key, hashed)
         if state_at:
-            self.count += not entries[state_at]
-            entries[state_at : state_at + _STATE.size] = state
+            self.count += not block[state_at]
+            block[state_at : state_at + _STATE.size] = state
             return
-        self._index[slot] = (hashed & _HASHED) | len(entries) + 1
-        entries += _KEY_LENGTH.pack(len(key)) + key + state
+        block = self._blocks[-1]
+        if len(block) > _IN_BLOCK:
+            block = bytearray()
+            self._blocks.append(block)
+        place = (len(self._blocks) - 1) << _BLOCK_BITS | len(block)
+        block += _KEY_LENGTH.pack(len(key)) + key + state
+        self._index[slot] = (hashed & _HASHED) | place + 1
         self.count += 1
         self._entry_count += 1
         if self._entry_count > self._limit:
             self._make_room()
 
     def get(self, key: bytes) -> bytes | None:
-        state_at = self._asleep_at(key)
-        return bytes(self._entries[state_at : state_at + _STATE.size]) if state_at else None
+        _, block, state_at = self._find(key, hash(key))
+        if not state_at or not block[state_at]:
+            return None
+        return bytes(block[state_at : state_at + _STATE.size])
 
     def pop(self, key: bytes) -> bytes | None:
-        state_at = self._asleep_at(key)
-        if not state_at:
+        _, block, state_at = self._find(key, hash(key))
+        if not state_at or not block[state_at]:
             return None
-        state = bytes(self._entries[state_at : state_at + _STATE.size])
-        self._entries[state_at] = _AWAKE
+        state = bytes(block[state_at : state_at + _STATE.size])
+        block[state_at] = _AWAKE
         self.count -= 1
         return state
 
-    def _asleep_at(self, key: bytes) -> int:
-        """Return where the state of ``key`` stands if it is asleep, or 0."""
-        state_at = self._find(key, hash(key))[1]
-        return state_at if state_at and self._entries[state_at] else 0
-
-    def _find(self, key: bytes, hashed: int) -> tuple[int, int]:
-        """Return the slot of ``key``, and where its state stands or 0."""
+    def _find(self, key: bytes, hashed: int) -> tuple[int, bytearray, int]:
+        """Return the slot of ``key``, and in which block and where its state stands or 0."""
         index, mask = self._index, self._mask
         slot = (hashed >> self._shift) & mask
         while found := index[slot]:
             if not (found ^ hashed) & _HASHED:
                 named = _KEY_LENGTH.pack(len(key)) + key
                 place = (found & _PLACE) - 1
-                if self._entries.startswith(named, place):
-                    return slot, place + len(named)
+                block, start = self._blocks[place >> _BLOCK_BITS], place & _IN_BLOCK
+                if block.startswith(named, start):
+                    return slot, block, start + len(named)
             slot = (slot + 1) & mask
-        return slot, 0
+        return slot, self._blocks[-1], 0
 
-    def _all(self) -> Iterator[tuple[int, int, bytes]]:
-        """Yield, of every entry, where it begins, where its state stands, and its key."""
-        place, end = 0, len(self._entries)
-        while place < end:
-            key_at = place + _KEY_LENGTH.size
-            state_at = key_at + _KEY_LENGTH.unpack_from(self._entries, place)[0]
-            yield place, state_at, bytes(self._entries[key_at:state_at])
-            place = state_at + _STATE.size
-
-    def _asleep(self) -> Iterator[tuple[int, int, bytes]]:
-        return (it for it in self._all() if self._entries[it[1]])
+    def _asleep(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield key and state of every session."""
+        for block in self._blocks:
+            start = 0
+            while start < len(block):
+                key_at = start + _KEY_LENGTH.size
+                state_at = key_at + _KEY_LENGTH.unpack_from(block, start)[0]
+                start = state_at + _STATE.size
+                if block[state_at]:
+                    yield bytes(block[key_at:state_at]), bytes(block[state_at:start])
 
     def _make_room(self) -> None:
         """Make the index twice as large, unless it is waste that fills it."""
         if 2 * self.count > self._entry_count:
             self._make_index(2 * len(self._index), self._index)
             return
-        kept, slots = bytearray(), []
-        for place, state_at, key in self._asleep():
-            slots.append((hash(key) & _HASHED) | len(kept) + 1)
-            kept += self._entries[place : state_at + _STATE.size]
-        self._entries, self._entry_count = kept, self.count
-        self._make_index(len(self._index), slots)
+        asleep = list(self._asleep())
+        self._blocks, self.count, self._entry_count = [bytearray()], 0, 0
+        self._make_index(len(self._index), ())
+        for key, state in asleep:
+            self.put(key, hash(key), state)
 
     def _make_index(self, size: int, filled: Iterable[int]) -> None:
         """Make an index of ``size`` slots out of those of another, empty ones among them."""

@@ -125,3 +125,16 @@ def lines_run(call):
     finally:
         sys.settrace(before)
     return count
+
+
+def test_sessions_are_found_whichever_block_they_are_in():
+    """With names so long that a block holds four of them."""
+    sessions, names = DormantSessions(), [f"{number}" * 20_000 for number in range(10, 99)]
+    for turn in range(8):
+        of_turn = [f"{turn}{name}" for name in names]
+        for name in of_turn:
+            put(sessions, SessionState(name, turn, DIGEST))
+        assert sorted(sessions) == of_turn
+        for name in of_turn:
+            assert sessions.pop(name) == SessionState(name, turn, DIGEST)
+        assert not list(sessions)

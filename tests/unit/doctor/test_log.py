@@ -157,7 +157,8 @@ def test_key_that_could_break_a_terminal_is_escaped():
 
 def test_records_without_a_key_and_none_at_all_are_told():
     finding = only(judge_sample({}, keyless=3, records=9))
-    assert (finding.level, finding.what[:26]) == (Level.WARN, "3 of 9 sampled records hav")
+    assert finding.level is Level.WARN
+    assert finding.what.startswith("3 of 9 sampled records have")
     assert only(judge_sample({}, records=0)).what == "holds no records to sample"
 
 
