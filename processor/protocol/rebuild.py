@@ -181,6 +181,14 @@ class Rebuild:
             StateError: The log ends before it.
         """
         if self._seen is None:
+            if self._is_forgetting and self._survey.committed is None:
+                message = (
+                    f"{self._where}: sessions are forgotten after their end here, and without an "
+                    "offset of the group nothing tells which ends have been processed; set the "
+                    "group's offset behind the last record that was, or start over with "
+                    "`processor state reset`"
+                )
+                raise StateError(message)
             self._seen = max(self._processed, self._survey.committed or 0)
             if self._seen > self._survey.stable_end:
                 message = (
@@ -248,7 +256,9 @@ class Rebuild:
         if state is not None and record.offset < state.next_offset:
             return
         if is_end and state is not None and state.ended and session not in self._waiting:
-            if not state.last_at_ms:
+            # As the accumulator: an end that comes late enough is one of the next session.
+            forget_ms = round(1000 * self._rule.get("forget_ended_after_s", 0))
+            if not state.last_at_ms or 0 < forget_ms < at_ms - state.last_at_ms:
                 self._states[session] = replace(state, last_at_ms=at_ms)
             return
         self._waiting.add(session)

@@ -174,13 +174,10 @@ def test_a_session_that_was_forgotten_stands_where_its_last_chain_does():
     policy = ChunkPolicy(10, forget_ended_after_s=3.0)
     config = ChunkerConfig("records", policy, CharsOverFour())
     log = log_of("a:1", "a.", *["b:1"] * 4, "a:2", "a.", "c:1")
-    made = rebuilt(log, chunks=chunks_of(log, policy, source=("records", 2)), config=config)
-    a = made.states["a"]
+    chunks = chunks_of(log, policy, source=("records", 2))
+    a = rebuilt(log, committed=9, chunks=chunks, config=config).states["a"]
     assert (a.t, a.ended, a.next_offset) == (1, True, 7)
     # As long as the log has the end, its time is known again.
-    assert (
-        rebuilt(log, committed=9, chunks=chunks_of(log, policy, source=("records", 2)))
-        .states["a"]
-        .last_at_ms
-        == log[7].timestamp
-    )
+    assert a.last_at_ms == log[7].timestamp
+    with pytest.raises(StateError, match="set the group's offset behind the last record that was"):
+        rebuilt(log, chunks=chunks, config=config)
