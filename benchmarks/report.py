@@ -48,7 +48,7 @@ per byte of input. Every output was judged before its figures were kept.{twice}
 - Broker: {broker}, on the same machine.
 - Machine: {cpu}, {cores} cores, {memory_gb:.0f} GB.
 - Versions: Python {python}, {versions}.
-- A worker that is behind, as it is here to the last record, commits every 0.5 s.
+- A worker in a backlog, as it is here to the last record, commits every 0.5 s.
 
 {contenders}
 {left_out}"""

@@ -54,6 +54,8 @@ from processor.protocol.start_checks import first_entry, survey_until_settled, w
 COMMIT_TIMEOUT_S: Final = 15.0
 #: Chunks that a person may want to look at.
 RECENT_CHUNKS: Final = 20
+#: A chunk is late by so much whether it is committed now or a little later.
+_LATE_MS: Final = 500
 _incarnations: Final = count(1)
 
 
@@ -114,9 +116,15 @@ class Partition:
         return f"{self.topic}[{self.number}]"
 
     @property
-    def is_caught_up(self) -> bool:
-        """Whether it has processed all that there was when it last looked."""
-        return self.state is not None and not self.state.is_behind
+    def is_late(self) -> bool:
+        """Whether it works off a backlog: more is left, and what came last is half a second old.
+
+        At any pace some records arrive while others are fetched; that is no backlog.
+        """
+        state = self.state
+        return state is None or (
+            state.is_behind and self._clock.now_ms() - state.as_of_ms > _LATE_MS
+        )
 
     async def open(self, is_current: Callable[[], bool]) -> None:
         """Fence older owners, rebuild the state, and seek to where the replay starts.

@@ -31,7 +31,7 @@ log: Final = logging.getLogger(__name__)
 MAX_FAILURES: Final = 40
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
-_BEHIND_INTERVAL_S: Final = 0.5
+_LATE_INTERVAL_S: Final = 0.5
 #: Partitions opened at once: each opening makes connections of its own.
 _MAX_OPENINGS: Final = 8
 
@@ -160,8 +160,8 @@ class Partitions:
     async def commit_forever(self) -> None:
         """Commit each partition once in every interval, side by side.
 
-        One that is behind waits for ``_BEHIND_INTERVAL_S``: a chunk that comes out of a backlog
-        is late anyway, and at 0.1 s transactions cost a sixth of the CPU that would catch up.
+        One that works off a backlog waits for ``_LATE_INTERVAL_S``: its chunks are late anyway, and
+        at 0.1 s transactions cost a sixth of the CPU that would catch up.
         """
         now_s = asyncio.get_running_loop().time
         committed_at: dict[int, float] = {}
@@ -169,7 +169,7 @@ class Partitions:
             await asyncio.sleep(self._commit_interval_s)
             for number, partition in list(self._partitions.items()):
                 waited_s = now_s() - committed_at.get(number, 0.0)
-                is_due = partition.is_caught_up or waited_s >= _BEHIND_INTERVAL_S
+                is_due = not partition.is_late or waited_s >= _LATE_INTERVAL_S
                 if partition.phase is Phase.READY and is_due:
                     committed_at[number] = now_s()
                     self._start_commit(partition)

@@ -207,6 +207,24 @@ def test_progress_is_a_commit_that_moved_on_and_no_reopening():
     play(story)
 
 
+def test_what_arrives_while_others_are_fetched_is_no_backlog():
+    async def story():
+        it = Story()
+        assert it.partition.is_late
+        await it.open()
+        now_s = it.clock.now_ms() // 1000
+        it.feed(raw(0, 1, at_s=now_s - 1), head=Head(now_s * 1000, 9))
+        assert it.partition.is_late
+        it.feed(raw(1, 1, at_s=now_s), head=Head(now_s * 1000, 9))
+        assert not it.partition.is_late
+        it.clock.advance(1)
+        assert it.partition.is_late
+        it.feed(raw(2, 1, at_s=now_s - 1), head=Head(now_s * 1000, 3))
+        assert not it.partition.is_late
+
+    play(story)
+
+
 @pytest.mark.parametrize("failure", [FencedError("x"), UnreachableError("x"), ConfigError("x")])
 def test_any_failure_drops_state_and_producer_and_the_next_opening_replays(failure):
     async def story():
