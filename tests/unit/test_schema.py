@@ -1,26 +1,63 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from processor.asyncapi import asyncapi_document
 from processor.cli import cli
 from processor.core.chunks import Chunk, FlushReason
+from processor.core.errors import NoSessionError
 from processor.core.policy import ChunkPolicy
+from processor.protocol.dead_letter import dead_letter
 from processor.schema import chunk_schema
-from processor.wire import ChunkEncoder
+from processor.wire import ChunkEncoder, chunk_headers
 from tests.builders import chunk_lines, told_records
 
-COMMITTED = Path(__file__).parents[2] / "docs" / "schema" / "chunk.json"
+COMMITTED = Path(__file__).parents[2] / "docs" / "schema"
 VALIDATOR = jsonschema.Draft202012Validator(chunk_schema())
 POLICY = ChunkPolicy()
 LINE = json.loads(chunk_lines(b"w0")[0])
 
 
-def test_the_committed_schema_is_that_of_the_models():
-    printed = CliRunner().invoke(cli, ["schema"]).stdout
-    assert printed == COMMITTED.read_text(), "processor schema > docs/schema/chunk.json"
+@pytest.mark.parametrize(
+    ("options", "name"), [([], "chunk.json"), (["--asyncapi"], "asyncapi.json")]
+)
+def test_what_is_committed_is_that_of_the_models(options, name):
+    printed = CliRunner().invoke(cli, ["schema", *options]).stdout
+    command = " ".join(["processor schema", *options])
+    assert printed == (COMMITTED / name).read_text(), f"{command} > docs/schema/{name}"
+
+
+def test_messages_have_the_headers_that_the_asyncapi_document_tells_of():
+    messages = asyncapi_document()["components"]["messages"]
+    chunk = Chunk(
+        "s",
+        1,
+        (),
+        0,
+        over_budget=False,
+        flush=FlushReason.END,
+        final=True,
+        clock=False,
+        previous_digest=bytes(32),
+        digest=bytes(32),
+        next_offset=1,
+    )
+    assert list(messages["chunks"]["headers"]["properties"]) == [
+        it for it, _ in chunk_headers(chunk)
+    ]
+    letter = dead_letter(
+        SimpleNamespace(key=None, value=b"x", headers=(), timestamp=1, offset=7),
+        "records",
+        0,
+        NoSessionError("x"),
+    )
+    assert list(messages["deadLetters"]["headers"]["properties"]) == [
+        it for it, _ in letter.headers
+    ]
 
 
 def test_the_schema_is_one_and_says_what_each_field_is():
