@@ -13,12 +13,15 @@ COPY processor processor
 RUN /opt/processor/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM python
+# Without `make image` nobody knows it.
+ARG COMMIT=
 COPY --from=build /opt/processor /opt/processor
 # A worker writes no file, so its root file system may be read-only; a home is what some tools ask for.
 ENV HOME=/tmp \
     PATH=/opt/processor/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
-    PYTHONUNBUFFERED=1
+    PYTHONUNBUFFERED=1 \
+    SOURCE_COMMIT=$COMMIT
 USER 10001:10001
 # A few seconds of a blocked event loop are no reason to start it again.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=4 CMD ["processor", "health"]

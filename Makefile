@@ -92,6 +92,7 @@ licences: setup ## Write docs/licences.md
 
 image: ## Build the image in Docker: the same commit gives the same bytes
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) docker buildx build --provenance=false \
+		--build-arg COMMIT=$$(git rev-parse --short=12 HEAD) \
 		--output type=docker,name=processor:0.1.0,rewrite-timestamp=true .
 
 up: ## Start Kafka and two workers in Docker

@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from processor.cli.version import print_version
 from processor.core.errors import (
     ConfigError,
     OwnershipError,
@@ -71,7 +72,14 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="poimen-processor", prog_name="processor")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=print_version,
+    help="Print version and commit.",
+)
 def cli() -> None:
     """Turn transcript lines in Kafka into token-bounded chunks of whole records.
 

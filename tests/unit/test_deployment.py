@@ -250,7 +250,9 @@ def test_image_is_built_from_the_same_bytes_each_time(version):
     base, *stages = dockerfile("FROM")
     assert re.fullmatch(r"python:3\.11\.\d+-slim-\w+@sha256:[0-9a-f]{64} AS python", base)
     assert [it.split()[0] for it in stages] == ["python", "python"]
-    assert dockerfile("ARG") == ["SOURCE_DATE_EPOCH=0"]
+    assert dockerfile("ARG") == ["SOURCE_DATE_EPOCH=0", "COMMIT="]
+    assert "--build-arg COMMIT=$$(git rev-parse" in make_recipe("image")
+    assert any("SOURCE_COMMIT=$COMMIT" in it for it in dockerfile("ENV"))
     assert f"name=processor:{version},rewrite-timestamp=true" in make_recipe("image")
 
 
