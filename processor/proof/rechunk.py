@@ -86,6 +86,7 @@ class Other:
             max_tokens=given.max_tokens if self.max_tokens is None else self.max_tokens,
             flush=OrIdle(idle_s) if idle_s else Tokens(tokens),
             max_age_s=age_s if self.is_by_time else 0,
+            forget_ended_after_s=0,  # where a session began anew, its chunks tell
         )
 
 
@@ -96,17 +97,28 @@ class _Session:
         last: Its last record.
         is_alone: The chunk before has one record, which may have closed it.
         flush: Why that chunk closed.
+        is_ended: It closed with the session's end.
         old: Its chunks as they are, as far as they are not compared.
         new: Its chunks as they would be.
     """
 
-    __slots__ = ("_held", "_log_time_ms", "_policy", "flush", "is_alone", "last", "new", "old")
+    __slots__ = (
+        "_held",
+        "_log_time_ms",
+        "_policy",
+        "flush",
+        "is_alone",
+        "is_ended",
+        "last",
+        "new",
+        "old",
+    )
 
     def __init__(self, cut: Cut, policy: ChunkPolicy) -> None:
         self._policy = policy
         self._held = SessionAccumulator(SessionState(cut.session, cut.t - 1, b""), policy)
         self._log_time_ms = 0
-        self.is_alone = False
+        self.is_alone = self.is_ended = False
         self.flush = ""
         self.last: Record | None = None
         self.old: deque[Span] = deque()
@@ -172,6 +184,9 @@ class Rechunking:
         if policy is None:
             policy = self._policies[cut.policy] = self._other.policy(cut.policy)
         session = self._sessions.get(cut.session)
+        if session is not None and session.is_ended and cut.t == 1:
+            yield from self._rest(cut.session, session)
+            session = None
         if session is None:
             session = self._sessions[cut.session] = _Session(cut, policy)
         budget = cut.policy.max_tokens
@@ -185,18 +200,23 @@ class Rechunking:
         elif not self._other.is_by_time and cut.flush in _BY_TIME:
             session.close(FlushReason(cut.flush))
         session.is_alone, session.flush = len(cut.records) == 1, cut.flush
+        session.is_ended = cut.final
         yield from self._compared(cut.session, session)
 
     def finish(self) -> Iterator[Change]:
         """End the partition: close what is open, and yield what is left."""
         for name, session in self._sessions.items():
             session.close(FlushReason.END)
-            yield from self._compared(name, session)
-            while session.old:
-                yield self._removed(name, session)
-            while session.new:
-                yield self._added(name, session)
+            yield from self._rest(name, session)
         self._sessions.clear()
+
+    def _rest(self, name: str, session: _Session) -> Iterator[Change]:
+        """Yield what is left of a session of which nothing more comes."""
+        yield from self._compared(name, session)
+        while session.old:
+            yield self._removed(name, session)
+        while session.new:
+            yield self._added(name, session)
 
     def _is_paused(self, session: _Session, cut: Cut, policy: ChunkPolicy) -> bool:
         """Tell whether a pause before a chunk closes what is open, which no time would tell."""
