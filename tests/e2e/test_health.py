@@ -168,7 +168,7 @@ def test_page_of_a_worker_shows_it_and_says_loudly_when_it_is_gone(ran, tmp_path
             await tab.wait_for("document.querySelectorAll('#chunks tbody tr').length === 20")
             assert await tab.text("#verdict strong") == "✓ Keeping up"
             assert tab.errors == []
-            app.kill(it.worker)
+            await asyncio.to_thread(app.kill, it.worker)
             await tab.wait_for("document.title.includes('Stopped answering')")
 
     with browser.running(tmp_path / "chromium") as address:
