@@ -16,11 +16,30 @@ from processor.wire import WireBytes, WireChunk, WireRecord, decode_chunk
 class Delivered(Protocol):
     """What is read of a Kafka message."""
 
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
+    @property
+    def topic(self) -> str:
+        """Where it stands."""
+        ...
+
+    @property
+    def partition(self) -> int:
+        """Likewise."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """Likewise."""
+        ...
+
+    @property
+    def key(self) -> bytes | None:
+        """The session."""
+        ...
+
+    @property
+    def value(self) -> bytes | None:
+        """The chunk."""
+        ...
 
 
 class Position(NamedTuple):

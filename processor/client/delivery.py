@@ -34,6 +34,16 @@ class Delivery(NamedTuple):
     done: Callable[[], Awaitable[None]]
 
 
+class _Message(NamedTuple):
+    """A record of a batch, which does not know where it stands."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
 @asynccontextmanager
 async def ending(settings: Settings) -> AsyncIterator[Delivery]:
     """Read each partition to its end, one after the other.
@@ -51,8 +61,8 @@ async def _to_ends(
     for place in places:
         async with partition_reader(client_settings(settings), place) as reader:
             async for batch in read_to_end(reader, place):
-                for message in batch:
-                    yield message  # type: ignore[misc]  # aiokafka's, which knows its topic
+                for it in batch:
+                    yield _Message(place.topic, place.partition, it.offset, it.key, it.value)
 
 
 @asynccontextmanager
