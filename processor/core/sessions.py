@@ -299,9 +299,8 @@ class PartitionSessions:
         return forgotten
 
     def _wake(self, session: str) -> SessionAccumulator:
-        state = self._asleep(session) or SessionState.new(session)
-        self._dormant.pop(session)
-        self._ended.pop(session, None)
+        state = self._dormant.pop(session) or SessionState.new(session)
+        state = _ended_at(state, self._ended.pop(session, 0))
         held = self._open[session] = SessionAccumulator(state, self._policy)
         return held
 
@@ -314,9 +313,7 @@ class PartitionSessions:
 
     def _asleep(self, session: str) -> SessionState | None:
         state = self._dormant.get(session)
-        if state is None or session not in self._ended:
-            return state
-        return replace(state, last_at_ms=self._ended[session])
+        return state and _ended_at(state, self._ended.get(session, 0))
 
     def _lull(self, state: SessionState) -> None:
         self._dormant.put(
@@ -348,3 +345,8 @@ class PartitionSessions:
         self._by_last = OrderedDict.fromkeys(key for key, _ in sorted(held, key=last))
         self._by_first = OrderedDict.fromkeys(key for key, _ in sorted(held, key=first))
         self._is_sorted = self.log_time_ms >= self._restored_at_ms
+
+
+def _ended_at(state: SessionState, at_ms: int) -> SessionState:
+    """Return a state that no packed session tells whole: with when it ended, 0 if unknown."""
+    return replace(state, last_at_ms=at_ms) if at_ms else state
