@@ -57,6 +57,9 @@ class Exposition(Collector):
         self._registry = CollectorRegistry()
         self._registry.register(self)
         ProcessCollector(registry=self._registry)
+        packages = ("poimen-processor", "faust-streaming", "aiokafka")
+        ours, *libraries = map(version, packages)
+        self._build = (ours, platform.python_version(), *libraries)
 
     def text(self, accept: str) -> tuple[bytes, str]:
         """Return all metrics in the format that ``accept`` asks for, and its content type."""
@@ -80,9 +83,7 @@ class Exposition(Collector):
 
     def _gauges(self) -> Iterator[Metric]:
         vitals = self._vitals()
-        build = (version("poimen-processor"), platform.python_version())
-        libraries = (version("faust-streaming"), version("aiokafka"))
-        yield _gauge("processor_build_info", (*build, *libraries), 1)
+        yield _gauge("processor_build_info", self._build, 1)
         yield _gauge("processor_ready", (), float(self._is_ready()))
         yield _gauge("processor_assigned_partitions", (), len(vitals.partitions))
         for name, read in _OF_PARTITION.items():
