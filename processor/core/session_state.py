@@ -1,6 +1,6 @@
 """All that a session is, as a value: what a changelog keeps and a restart begins with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from processor.core.chunks import Chunk
 from processor.core.digest import first_digest
@@ -36,6 +36,10 @@ class SessionState:
     def new(cls, session: str) -> "SessionState":
         """Return the state of a session that no record has come for."""
         return cls(session, 0, first_digest(session))
+
+    def anew(self) -> "SessionState":
+        """Return the state of the next session of this name, once this one is forgotten."""
+        return replace(SessionState.new(self.session), next_offset=self.next_offset)
 
     @classmethod
     def after(cls, chunk: Chunk) -> "SessionState":

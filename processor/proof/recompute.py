@@ -16,7 +16,6 @@ earlier policy, which forgets those that have ended.
 """
 
 from collections import deque
-from dataclasses import replace
 from hashlib import sha256
 from itertools import islice, takewhile
 from typing import Final
@@ -193,7 +192,7 @@ class Recomputation:
         state = session.state
         if chunk.t == 1 and state.ended and not chunk.policy.forget_ended_after_s:
             # Forgotten under an earlier policy; an end before its records was ignored.
-            state = replace(SessionState.new(chunk.session), next_offset=state.next_offset)
+            state = state.anew()
             while needed and chunk.records and needed[0].value is None:
                 needed.pop(0)
         held = SessionAccumulator(state, rule.policy)

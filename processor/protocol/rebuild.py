@@ -151,7 +151,7 @@ class Rebuild:
             state = SessionState.new(chunk.session)
         self._is_forgetting |= chunk.policy.forget_ended_after_s > 0
         if state.ended and chunk.t == 1 and self._is_forgetting:
-            state = replace(SessionState.new(chunk.session), next_offset=state.next_offset)
+            state = state.anew()
         if (chunk.t, previous) != (state.t + 1, state.digest):
             raise self._unfit(chunk, offset, f"does not follow t={state.t} of its session")
         next_offset = state.next_offset
