@@ -1,9 +1,6 @@
-"""Records, chunks and dead letters in the topics without a worker, and verbs that read them."""
+"""Records, chunks and dead letters in the topics without a worker."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import uuid
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -83,21 +80,3 @@ def run_history(settings, count=1000, spoil=lambda chunks: chunks):
             rows = [(partition, it.key, it.value, it.headers) for it in messages]
             send(settings, topic, rows, commit=False)
             send(settings, topic, rows)
-
-
-def run_verb(settings, *args):
-    return subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-m", "processor", *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env=os.environ
-        | {
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "KAFKA_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
-            "PROCESSOR_RECORDS_TOPIC": settings.records_topic,
-            "PROCESSOR_CHUNKS_TOPIC": settings.chunks_topic,
-            "PROCESSOR_DEAD_LETTER_TOPIC": settings.dead_letter_topic,
-        },
-    )

@@ -1,6 +1,7 @@
 import json
 
-from tests.e2e.histories import PARTITIONS, run_history, run_verb, send
+from tests.e2e.histories import PARTITIONS, run_history, send
+from tests.e2e.verbs import run_verb
 
 
 def test_session_and_chunk_are_explained_from_the_topics(settings):

@@ -1,12 +1,11 @@
 import asyncio
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.partitioner import DefaultPartitioner
+
+from tests.e2e.verbs import run_verb
 
 PARTITIONS = 3
 CHUNK = {
@@ -32,20 +31,7 @@ CHUNK = {
 
 
 def run(settings, *args, stdin=b""):
-    return subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-m", "processor", *args],
-        input=stdin,
-        capture_output=True,
-        check=False,
-        timeout=60,
-        env=os.environ
-        | {
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "KAFKA_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
-            "PROCESSOR_RECORDS_TOPIC": settings.records_topic,
-            "PROCESSOR_CHUNKS_TOPIC": settings.chunks_topic,
-        },
-    )
+    return run_verb(settings, *args, stdin=stdin)
 
 
 def records_of(settings):

@@ -1,6 +1,7 @@
 import json
 
-from tests.e2e.histories import PARTITIONS, run_history, run_verb
+from tests.e2e.histories import PARTITIONS, run_history
+from tests.e2e.verbs import run_verb
 from tests.history import POLICY
 
 

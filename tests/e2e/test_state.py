@@ -1,8 +1,5 @@
 import asyncio
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -23,6 +20,7 @@ from processor.protocol.changelog import (
 from processor.protocol.loading import all_entries
 from processor.protocol.port import Transaction
 from processor.protocol.start_checks import world_agrees
+from tests.e2e.verbs import run_verb
 
 PARTITIONS = 2
 RECORDS = [
@@ -36,23 +34,13 @@ RECORDS = [
 
 
 def run(settings, *args, stdin=""):
-    return subprocess.run(  # noqa: S603  # our own command
-        [sys.executable, "-m", "processor", "state", *args],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env=os.environ
-        | {
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "KAFKA_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
-            "PROCESSOR_APP_ID": settings.app_id,
-            "PROCESSOR_TOKEN_COUNTER": settings.token_counter,
-            "PROCESSOR_RECORDS_TOPIC": settings.records_topic,
-            "PROCESSOR_CHUNKS_TOPIC": settings.chunks_topic,
-            "PROCESSOR_DEAD_LETTER_TOPIC": settings.dead_letter_topic,
-        },
+    return run_verb(
+        settings,
+        "state",
+        *args,
+        stdin=stdin,
+        PROCESSOR_APP_ID=settings.app_id,
+        PROCESSOR_TOKEN_COUNTER=settings.token_counter,
     )
 
 

@@ -2,7 +2,8 @@ import json
 
 from processor.cli.verify_position import Position
 from processor.proof.report import Report
-from tests.e2e.histories import PARTITIONS, run_history, run_verb, send
+from tests.e2e.histories import PARTITIONS, run_history, send
+from tests.e2e.verbs import run_verb
 
 
 def verify(settings, *args):

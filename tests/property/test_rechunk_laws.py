@@ -11,7 +11,7 @@ from processor.core.sessions import PartitionSessions
 from processor.proof.rechunk import Cut, Other, Rechunking
 from processor.proof.seen import Seen
 from tests.history import QUARTERS
-from tests.property.test_recompute_laws import Worker, clocks, counted
+from tests.property.test_recompute_laws import clocks, counted, worked
 from tests.strategies import BUDGET, logs, policies
 
 
@@ -25,12 +25,7 @@ def rechunked(cuts, other):
 @given(logs(), st.tuples(policies, policies), st.integers(0, 40), clocks)
 def test_nothing_else_moves_nothing(log, both, cut, clock_s):
     """With clock closings anywhere, and another policy from some restart on."""
-    policy, later = both
-    worker = Worker(policy)
-    worker.feed(log[:cut], clock_s)
-    if cut < len(log):
-        worker.restart(log, log[cut][0].offset, later)
-        worker.feed(log[cut:], clock_s)
+    worker = worked(log, both, cut, clock_s)
     diff, changes = rechunked([Cut.of_seen(Seen(it)) for it in worker.messages], Other())
     assert changes == []
     assert diff.old == diff.new

@@ -70,15 +70,21 @@ class Worker:
 clocks = st.lists(st.tuples(st.integers(0, 40), st.sampled_from([3, 6, 30])), max_size=6)
 
 
-@given(logs(), st.tuples(policies, policies), st.integers(0, 40), clocks, st.integers(1, 9))
-def test_recomputation_gives_every_chunk_again(log, both, cut, clock_s, size):
-    """With clock closings anywhere, and another policy from some restart on."""
+def worked(log, both, cut, clock_s):
+    """Return a worker that went through a log, by the second policy from ``cut`` on."""
     policy, later = both
     worker = Worker(policy)
     worker.feed(log[:cut], clock_s)
     if cut < len(log):
         worker.restart(log, log[cut][0].offset, later)
         worker.feed(log[cut:], clock_s)
+    return worker
+
+
+@given(logs(), st.tuples(policies, policies), st.integers(0, 40), clocks, st.integers(1, 9))
+def test_recomputation_gives_every_chunk_again(log, both, cut, clock_s, size):
+    """With clock closings anywhere, and another policy from some restart on."""
+    worker = worked(log, both, cut, clock_s)
     report = verify(log_messages(log), worker.messages, size=size, recompute=True)
     assert report.faults[FaultKind.DIFFERENT] == 0, report.lines()
     assert report.is_clean, report.lines()

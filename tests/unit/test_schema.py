@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,19 @@ COMMITTED = Path(__file__).parents[2] / "docs" / "schema"
 VALIDATOR = jsonschema.Draft202012Validator(chunk_schema())
 POLICY = ChunkPolicy()
 LINE = json.loads(chunk_lines(b"w0")[0])
+CLOSED = Chunk(
+    session="s",
+    t=1,
+    records=tuple(told_records(b"1")),
+    token_count=1,
+    over_budget=True,
+    flush=FlushReason.OVERSIZE,
+    final=False,
+    clock=True,
+    previous_digest=bytes(32),
+    digest=bytes(32),
+    next_offset=1,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,21 +47,8 @@ def test_what_is_committed_is_that_of_the_models(options, name):
 
 def test_messages_have_the_headers_that_the_asyncapi_document_tells_of():
     messages = asyncapi_document()["components"]["messages"]
-    chunk = Chunk(
-        "s",
-        1,
-        (),
-        0,
-        over_budget=False,
-        flush=FlushReason.END,
-        final=True,
-        clock=False,
-        previous_digest=bytes(32),
-        digest=bytes(32),
-        next_offset=1,
-    )
     assert list(messages["chunks"]["headers"]["properties"]) == [
-        it for it, _ in chunk_headers(chunk)
+        it for it, _ in chunk_headers(CLOSED)
     ]
     letter = dead_letter(
         SimpleNamespace(key=None, value=b"x", headers=(), timestamp=1, offset=7),
@@ -75,19 +76,7 @@ def test_whatever_a_record_is_its_chunk_is_valid(value):
 
 def test_a_chunk_with_headers_and_one_without_its_record_are_valid():
     headers = (("a", b"1"), ("b", b"\xff"), ("c", None))
-    closed = Chunk(
-        session="s",
-        t=1,
-        records=tuple(told_records(b"1", headers=headers)),
-        token_count=1,
-        over_budget=True,
-        flush=FlushReason.OVERSIZE,
-        final=False,
-        clock=True,
-        previous_digest=bytes(32),
-        digest=bytes(32),
-        next_offset=1,
-    )
+    closed = replace(CLOSED, records=tuple(told_records(b"1", headers=headers)))
     encoder = ChunkEncoder(POLICY, "words", "records", 0)
     for line in (encoder.encode(closed), encoder.encode_omitted(closed)):
         VALIDATOR.validate(json.loads(line))
