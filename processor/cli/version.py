@@ -21,8 +21,15 @@ def print_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
         context.exit()
 
 
+def commit_in(origin: bytes) -> str | None:
+    """Return the commit in pip's note of where it got a package (PEP 610), if it names one."""
+    try:
+        commit = json.loads(origin)["vcs_info"]["commit_id"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return commit if isinstance(commit, str) else None
+
+
 def _commit() -> str | None:
-    """Return the commit: what the image says, or where pip got it from, if from a repository."""
-    origin = json.loads(distribution(_DISTRIBUTION).read_text("direct_url.json") or "{}")
-    commit: str | None = origin.get("vcs_info", {}).get("commit_id")
-    return os.environ.get(_COMMIT) or commit
+    origin = distribution(_DISTRIBUTION).read_text("direct_url.json") or ""
+    return os.environ.get(_COMMIT) or commit_in(origin.encode())

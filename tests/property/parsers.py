@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from processor.cli.health import problems_in
 from processor.cli.verify_position import Position
+from processor.cli.version import commit_in
 from processor.core.errors import (
     ChangelogError,
     ConfigError,
@@ -393,6 +394,11 @@ PARSERS = {
         [b'{"problems":[{"what":"a","remedy":"b"}]}'],
         (ValueError, RecursionError),
         ("processor.cli.health",),
+    ),
+    "origin": Parser(
+        commit_in,
+        [b'{"url":"https://a/b.git","vcs_info":{"vcs":"git","commit_id":"0123abc"}}'],
+        modules=("processor.cli.version",),
     ),
     **{
         f"format {name}": Parser(
