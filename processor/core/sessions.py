@@ -137,24 +137,29 @@ class PartitionSessions:
         chunks: list[tuple[int, Chunk]] = []
         entered, first, last = [], [], []
         for whole in runs:
-            held = self._open.get(whole.session) or self._wake(whole.session)
+            session = whole.session
+            held = self._open.get(session) or self._wake(session)
             run = whole.above(held.next_offset)
-            closed = held.push_run(run.records, run.times_ms)
-            self.open_record_count += len(run.records)
+            records = run.records
+            closed = held.push_run(records, run.times_ms)
+            self.open_record_count += len(records)
             if closed:
                 self._count_closed(chunk for _, chunk in closed)
                 chunks += closed
-            if held.held is None:
+            opened = held.held
+            if opened is None:
                 self._settle(held)
                 continue
-            if run.session not in self._uncovered and run.records:
+            if not records:
+                continue
+            if session not in self._uncovered:
                 # If a chunk closed, what is open came with this run.
-                index = -len(held.held.records) if closed else 0
-                mark = LowWater(run.records[index].offset or 0, run.before_ms[index])
-                entered.append((mark, run.session))
-            if run.session not in self._by_first:
-                first.append((held.held.opened_at_ms, run.session))
-            last.append((held.held.last_at_ms, run.session))
+                index = -len(opened.records) if closed else 0
+                mark = LowWater(records[index].offset or 0, run.before_ms[index])
+                entered.append((mark, session))
+            if session not in self._by_first:
+                first.append((opened.records[0].offset or 0, session))
+            last.append((records[-1].offset or 0, session))
         # All of them stand after whatever is there; among each other, by the log and not by run.
         self._uncovered.update((session, mark) for mark, session in sorted(entered))
         self._by_first.update((session, None) for _, session in sorted(first))
