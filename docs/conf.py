@@ -22,4 +22,6 @@ autodoc_typehints = "signature"
 html_theme = "furo"
 html_title = "processor"
 html_extra_path = ["_site"]  # leads from the site's root to the first page
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False

@@ -34,7 +34,13 @@ def _help(command: click.Command, context: click.Context) -> Iterator[str]:
             yield from _help(inner, click.Context(inner, parent=context, info_name=name))
 
 
+def _skips(_app: Sphinx, _what: str, _name: str, it: object, skips: bool, *_: object) -> bool:  # noqa: FBT001 - Sphinx's signature
+    # Python documents a named tuple's fields as "Alias for field number 0"; the class tells them.
+    return skips or type(it).__name__ == "_tuplegetter"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the directive known."""
+    """Make the directive known, and leave out what would be told twice."""
     app.add_directive("verbs", Verbs)
+    app.connect("autodoc-skip-member", _skips)
     return {"parallel_read_safe": True}
