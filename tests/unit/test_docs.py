@@ -112,6 +112,16 @@ def test_table_of_settings_is_the_codes():
     assert_table("docs/reference/settings.md", "settings", rows)
 
 
+def test_tests_that_pages_name_are_there():
+    paths = list((ROOT / "tests").rglob("*.py"))
+    there = {it.name for it in paths}.union(
+        *(re.findall(r"def (test_\w+)", it.read_text()) for it in paths)
+    )
+    for page in (ROOT / "docs").rglob("*.md"):
+        named = set(re.findall(r"\btest_\w+(?:\.py)?", page.read_text()))
+        assert named <= there, page.name
+
+
 def cells(path, name):
     return [[it.strip() for it in row.strip("|").split("|")] for row in rows_in(path, name)]
 
