@@ -17,6 +17,8 @@ from processor.settings import Settings, env_name
 from tests.builders import chunk_lines
 from tests.documents import ROOT, assert_table, rows_in
 
+#: What stands there is put together when the site is built.
+MADE = {"docs/reference/verbs.md", "docs/reference/python.md"}
 #: Its fields are on the page of settings.
 TOLD_ELSEWHERE = {"Settings"}
 
@@ -39,6 +41,12 @@ def site(tmp_path_factory):
 def test_the_site_begins_at_its_root(site):
     assert "docs/index.html" in (site / "index.html").read_text()
     assert (site / "docs" / "index.html").exists()
+
+
+def test_every_page_is_one_click_from_the_readme():
+    pages = {str(it.relative_to(ROOT)) for it in (ROOT / "docs").rglob("*.md")}
+    linked = set(re.findall(r"\]\(([\w/.-]+\.md)", (ROOT / "README.md").read_text()))
+    assert pages - linked == {"docs/index.md", *MADE}
 
 
 def test_every_verb_is_told(site):
