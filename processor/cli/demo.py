@@ -22,7 +22,7 @@ from processor.kafka.consumer_settings import client_id
 from processor.kafka.topics import create_topics
 from processor.settings_loading import load_settings
 from processor.sources.jsonl import read_lines
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 
 _RECORDS: Final = 12_000
 _SESSIONS: Final = 41

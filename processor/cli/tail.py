@@ -15,7 +15,7 @@ from processor.client.chunk import Delivered, decode_message
 from processor.kafka.connection import broker_errors, client_settings
 from processor.kafka.topics import describe_topic
 from processor.settings import Settings
-from processor.wire import WireChunk
+from processor.wire_models import WireChunk
 
 _log: Final = logging.getLogger(__name__)
 

@@ -55,7 +55,8 @@ from processor.settings_loading import load_settings
 from processor.sources.finding import Found, Identity, Stamp
 from processor.sources.followed_file import FollowedFile
 from processor.tracing import span_context
-from processor.wire import ChunkEncoder, decode_chunk, read_naming
+from processor.wire import ChunkEncoder, read_naming
+from processor.wire_models import decode_chunk
 from tests.builders import chunk_all
 from tests.unit.formats.samples import DATA, lines_of
 from tests.unit.formats.telemetry import (
@@ -344,7 +345,7 @@ PARSERS = {
     "traceparent": Parser(
         span_context, [b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]
     ),
-    "chunk": Parser(decode_chunk, CHUNKS, StateError, ("processor.wire",)),
+    "chunk": Parser(decode_chunk, CHUNKS, StateError, ("processor.wire_models",)),
     "proof's chunk": Parser(seen, CHUNKS, StateError, ("processor.proof.seen",)),
     "session entry": Parser(
         restored_session,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from processor.counters import COUNTERS, counter_named
 from processor.protocol.chunking import ChunkerConfig
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import WordCounter
 from tests.history import Message
 from tests.property.test_rule_change_laws import Broker, messages_of

@@ -18,7 +18,7 @@ from processor.protocol.changelog import (
     encode_session,
 )
 from processor.protocol.port import Message
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import chunk_all
 from tests.property.damage import bounded, damaged
 from tests.property.parsers import (

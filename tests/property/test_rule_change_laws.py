@@ -13,7 +13,7 @@ from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.partition import Partition
 from processor.protocol.port import Batch
 from processor.testing import FakeClock, RecordingMetrics
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import WordCounter
 from tests.history import Message
 from tests.property.one_log import OneLog

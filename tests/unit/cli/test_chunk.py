@@ -17,7 +17,7 @@ from processor.core.errors import NoSessionError
 from processor.core.policy import ChunkPolicy
 from processor.counters import CharsOverFour
 from processor.sources.jsonl import read_lines
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import WordCounter
 
 CORPUS = os.environ.get("PROCESSOR_TEST_CORPUS")

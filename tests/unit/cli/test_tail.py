@@ -6,7 +6,7 @@ import pytest
 
 from processor.cli.tail import describe, lines
 from processor.core.errors import StateError
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 
 POLICY = {
     "flush_tokens": 5000,
