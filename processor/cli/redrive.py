@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from processor.core.errors import NoSessionError
 from processor.formats.fields import session_in
 from processor.formats.json_line import JsonLine
 from processor.kafka.connection import client_settings
+from processor.kafka.partitioner import crc32
 from processor.kafka.reading import message_count
 from processor.kafka.redriving import Plan, Summary, send_again, would_send
 from processor.kafka.topics import describe_topic
@@ -94,7 +94,7 @@ async def _redrive(settings: Settings, plan: Plan, how: _How) -> Summary:
     letters = await describe_topic(settings, letter_topic)
     records = await describe_topic(settings, settings.records_topic, "Write")
     if how.partitioner == "crc32":
-        plan = replace(plan, partition_of=lambda key: zlib.crc32(key) % records.partition_count)
+        plan = replace(plan, partition_of=crc32(records.partition_count))
     length = await message_count(client_settings(settings), letter_topic, letters.partition_count)
     run = would_send if how.is_dry_run else send_again
     with progress_bar("redriving", length) as bar:
