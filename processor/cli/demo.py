@@ -6,14 +6,15 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import Final
 
 import click
 from aiokafka import AIOKafkaProducer
 
-from processor.cli.tail import chunks_as_they_land, describe
+from processor.cli.tail import describe
+from processor.client.delivery import following
 from processor.demo.brokers import Broker, choose
 from processor.demo.processes import Verb, remove_from_group
 from processor.demo.transcripts import transcripts
@@ -118,7 +119,7 @@ class _Demo:
 
     async def _show_until_ended(self, sessions: set[str]) -> None:
         open_sessions = set(sessions)
-        async with chunks_as_they_land(self._settings, from_start=True) as messages:
+        async with following(self._settings) as (messages, _), aclosing(messages):
             async for message in messages:
                 chunk = decode_chunk(message.value or b"")
                 click.echo(describe(chunk))
