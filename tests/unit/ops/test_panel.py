@@ -16,7 +16,7 @@ from processor.settings import Settings
 from tests.unit.ops.statuses import keeping_up
 from tests.unit.ops.test_http import free_port
 from tests.unit.ops.test_vitals import Seen
-from tests.unit.protocol.test_partition import CONFIG
+from tests.unit.protocol.story import CONFIG
 
 
 class Shown(Seen):

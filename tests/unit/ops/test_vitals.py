@@ -9,7 +9,7 @@ from processor.ops.vitals import VitalsReader
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Head
 from tests.unit.protocol import routers
-from tests.unit.protocol.test_partition import CONFIG, Story, raw
+from tests.unit.protocol.story import CONFIG, Story, raw
 
 
 class Member:
