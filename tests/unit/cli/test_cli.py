@@ -1,4 +1,3 @@
-import logging
 import os
 import subprocess
 import sys
@@ -150,15 +149,6 @@ def test_what_can_name_no_session_is_refused_by_every_verb(verb, name):
     parameter = ASK_FOR_A_SESSION[verb]
     with pytest.raises(click.BadParameter, match="a session is named by UTF-8 text"):
         parameter.process_value(click.Context(click.Command(verb)), name)
-
-
-@pytest.fixture
-def quiet_log():
-    """Put the log back as it was: a verb sets it up."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = handlers, level
 
 
 @click.command()
