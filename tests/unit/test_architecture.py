@@ -2,12 +2,10 @@
 
 import ast
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2] / "processor"
-MODULES = sorted(ROOT.rglob("*.py"))
+from tests.unit.repository import MODULES, PACKAGE, ROOT, imports_of
 
 #: A package may import itself and what stands on its right; nothing else of ours.
 ARROWS = {
@@ -51,20 +49,12 @@ ARROWS = {
 TOP = {"__init__", "__main__", "app", "cli", "partitioned_app", "route_app"}
 
 
-def imports_of(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module
-
-
 def package_of(path):
-    first = path.relative_to(ROOT).parts[0]
+    first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_arrows_point_one_way(path):
     package = package_of(path)
     if package in TOP:
@@ -73,7 +63,7 @@ def test_arrows_point_one_way(path):
     assert ours <= ARROWS[package] | {package}
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("core/*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("core/*.py")), ids=lambda path: path.name)
 def test_the_core_imports_the_standard_library_and_itself(path):
     impure = {"asyncio", "socket", "time", "datetime", "logging", "os", "random", "threading"}
     for name in imports_of(path):
@@ -106,7 +96,7 @@ TAKERS = {
 }
 SOURCES = {"client_settings", "consumer_settings"}
 #: Knows the demo's own embedded broker alone.
-LOCAL = ROOT / "demo" / "processes.py"
+LOCAL = PACKAGE / "demo" / "processes.py"
 
 
 def is_logging_in(expression, sources):
@@ -133,7 +123,7 @@ def sources_in(tree):
     return names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_kafka_client_connects_and_logs_in_as_the_settings_say(path):
     tree = ast.parse(path.read_text())
     sources = sources_in(tree)
@@ -146,3 +136,13 @@ def test_every_kafka_client_connects_and_logs_in_as_the_settings_say(path):
         if name in CLIENTS and path != LOCAL:
             spread = [it.value for it in call.keywords if it.arg is None]
             assert any(is_logging_in(it, sources) for it in spread), f"{name} at {call.lineno}"
+
+
+def test_what_several_tests_need_is_in_no_test():
+    found = {
+        (str(path.relative_to(ROOT)), name)
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in imports_of(path)
+        if name.rpartition(".")[2].startswith("test_")
+    }
+    assert found == set()

@@ -1,12 +1,12 @@
 """The HTTP server, asked over a real socket."""
 
 import asyncio
-import socket
 
 import pytest
 from aiohttp import ClientSession, web
 
 from processor.core.errors import ConfigError
+from processor.demo.local_broker import free_ports
 from processor.ops.http import HttpServer
 
 
@@ -15,7 +15,7 @@ def ask(asking, pages=None):
 
     async def serve():
         server = HttpServer(pages or {"/": lambda accept: web.Response(text=accept)})
-        url = await server.start("127.0.0.1", free_port(), or_next=False)
+        url = await server.start("127.0.0.1", free_ports(1)[0], or_next=False)
         try:
             async with ClientSession() as client:
                 return await asking(client, url)
@@ -23,11 +23,6 @@ def ask(asking, pages=None):
             await server.stop()
 
     return asyncio.run(serve())
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def test_page_is_made_for_what_the_client_accepts():
@@ -108,7 +103,7 @@ def test_body_is_not_read():
 
 
 async def _listening(or_next):
-    port = free_port()
+    port = free_ports(1)[0]
     first, second = HttpServer({}), HttpServer({})
     await first.start("127.0.0.1", port, or_next=False)
     try:
@@ -133,7 +128,7 @@ def test_address_of_another_machine_is_an_error_which_names_the_setting(host):
     async def listen():
         server = HttpServer({})
         try:
-            await server.start(host, free_port(), or_next=True)
+            await server.start(host, free_ports(1)[0], or_next=True)
         finally:
             await server.stop()
 
