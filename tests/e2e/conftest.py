@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from processor.core.errors import ConfigError
-from processor.demo.brokers import EVICTING, RESTARTING, choose, pick, start_jvm
+from processor.demo.brokers import choose, pick
+from processor.demo.kafka_jvm import start_jvm
+from processor.demo.kinds import EVICTING, RESTARTING
 from processor.kafka.topics import create_topics
 from processor.settings import Settings
 from tests.e2e.oracle import QUARTERS

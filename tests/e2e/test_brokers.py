@@ -13,8 +13,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from processor.core.errors import UnreachableError
-from processor.demo.brokers import LocalBroker
-from processor.demo.local_broker import answers, free_ports
+from processor.demo.local_broker import LocalBroker, answers, free_ports
 
 
 async def create_topic(bootstrap):
