@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from processor.cli.follow import Following, follow_until_stopped
 from processor.cli.options import KAFKA, format_option, session_options, settings_options
 from processor.cli.progress import progress_bar
-from processor.cli.reading import STDIN, Choice, SessionRule
-from processor.cli.sending import Sender, Summary, kafka_producer, send_files
+from processor.feeding.choice import STDIN, Choice, SessionRule
+from processor.feeding.following import Following, follow_until_stopped
+from processor.feeding.sending import Sender, Summary, kafka_producer, send_files
 from processor.kafka.ledger import Ledger
 from processor.settings import Settings
 from processor.sources.finding import find_transcripts

@@ -41,6 +41,7 @@ ARROWS = {
     "doctor": {"core", "clock", "settings", "protocol", "kafka"},
     "client": {"core", "wire_models", "formats", "settings", "settings_loading", "kafka"},
     "agents": {"core", "protocol"},
+    "feeding": {"core", "settings", "formats", "sources", "kafka"},
     "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
     "asyncapi": {"core", "settings", "protocol", "schema"},
     "demo": {"core"},

@@ -13,8 +13,8 @@ import click
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from processor.cli.reading import STDIN, Choice, split_first
 from processor.core.errors import RecordError, UnreachableError
+from processor.feeding.choice import STDIN, Choice, split_first
 from processor.kafka.connection import NO_ANSWER, broker_errors, client_settings
 from processor.kafka.topics import describe_topic
 from processor.settings import Settings

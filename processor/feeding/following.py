@@ -15,13 +15,13 @@ from typing import Final, Protocol
 
 import click
 
-from processor.cli.reading import Choice
 from processor.core.errors import (
     OwnershipError,
     ProcessorError,
     RecordError,
     UnreachableError,
 )
+from processor.feeding.choice import Choice
 from processor.kafka.ledger import Outgoing, OutgoingTooLargeError
 from processor.sources.follow import Follower
 from processor.sources.followed_file import FollowedFile, Lines

@@ -8,14 +8,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from processor.cli import follow as module
-from processor.cli.follow import Following
 from processor.cli.produce import produce
-from processor.cli.reading import Choice, SessionRule
 from processor.core.errors import FencedError, UnreachableError
+from processor.feeding import following as module
+from processor.feeding.choice import Choice, SessionRule
+from processor.feeding.following import Following
 from processor.formats.format import SessionRecord
 from processor.kafka.ledger import OutgoingTooLargeError
-from tests.unit.cli.knowing import know
+from tests.unit.feeding.knowing import know
 from tests.unit.sources.following import append
 
 LIMIT = 100
