@@ -74,6 +74,11 @@ def test_the_core_imports_the_standard_library_and_itself(path):
         )
 
 
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_the_command_line_knows_that_it_is_one(path):
+    assert package_of(path) == "cli" or "click" not in imports_of(path)
+
+
 def test_every_module_has_its_arrows():
     assert ARROWS.keys() | TOP == {package_of(path) for path in MODULES}
 

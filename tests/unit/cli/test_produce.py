@@ -38,3 +38,19 @@ def test_file_that_is_not_there_is_named(tmp_path):
     result = CliRunner().invoke(produce, [str(tmp_path / "gone.jsonl")])
     assert result.exit_code == 1
     assert "gone.jsonl" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--follow", "--end", "a"], "neither --end nor standard input"),
+        (["--follow", "-"], "neither --end nor standard input"),
+        (["--name", "a", "-"], "--name goes with --follow"),
+        (["--follow", "--name", "a/b", "a"], "letters, digits"),
+        (["--format", "nonsense", "a"], "jsonl"),
+    ],
+)
+def test_what_does_not_go_together_is_told(arguments, why):
+    result = CliRunner().invoke(produce, arguments)
+    assert result.exit_code == 2
+    assert why in result.stderr

@@ -1,7 +1,6 @@
 import asyncio
 from collections import deque
 
-import click
 import pytest
 from aiokafka.errors import (
     KafkaTimeoutError,
@@ -12,7 +11,7 @@ from aiokafka.errors import (
 from processor.core.errors import NoSessionError, UnreachableError
 from processor.feeding import sending as module
 from processor.feeding.choice import Choice, SessionRule
-from processor.feeding.sending import Sender, Summary, send_files
+from processor.feeding.sending import NotSentError, Sender, Summary, send_files
 from processor.formats.format import SessionRecord
 from tests.unit.feeding.knowing import know
 
@@ -148,7 +147,7 @@ def test_every_delivery_is_awaited_and_few_are_pending(file):
 def test_record_too_large_names_file_and_line_and_stops_there(file):
     file.write_bytes(b"a\nb\n" + b"x" * (LIMIT + 1) + b"\nc\n")
     producer = VecProducer()
-    with pytest.raises(click.ClickException, match=r"talk\.one\.jsonl:3: a record of 101 bytes"):
+    with pytest.raises(NotSentError, match=r"talk\.one\.jsonl:3: a record of 101 bytes"):
         send(producer, file)
     assert [value for _, _, value in producer.delivered] == [b"a", b"b"]
     assert producer.sent == producer.delivered
@@ -158,7 +157,7 @@ def test_record_too_large_names_file_and_line_and_stops_there(file):
     ("failure", "error"),
     [
         (KafkaTimeoutError(), UnreachableError),
-        (TopicAuthorizationFailedError(), click.ClickException),
+        (TopicAuthorizationFailedError(), NotSentError),
     ],
 )
 @pytest.mark.parametrize("after", [0, 50])
