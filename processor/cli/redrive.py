@@ -28,7 +28,7 @@ class _How(NamedTuple):
 
     partitioner: str
     is_dry_run: bool
-    is_forgotten: bool
+    is_topic_new: bool
 
 
 @click.command()
@@ -51,7 +51,7 @@ class _How(NamedTuple):
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Say what would be done.")
 @click.option(
     "--forget",
-    "is_forgotten",
+    "is_topic_new",
     is_flag=True,
     help="Take none for redriven, the dead-letter topic having been deleted and made anew.",
 )
@@ -78,8 +78,9 @@ def redrive(
         msg = "give the letters a session: either --session NAME or --session-field PATH"
         raise click.UsageError(msg)
     choice = replace(choice, origin_topic=settings.records_topic)
-    plan = Plan(choice, _session_rule(session, session_field))
     asked = _How(**how)
+    rule = _session_rule(session, session_field)
+    plan = Plan(choice, rule, is_topic_new=asked.is_topic_new)
     summary = asyncio.run(_redrive(settings, plan, asked))
     row = _document(summary, is_dry_run=asked.is_dry_run)
     click.echo(json.dumps(row) if output == "json" else _sentence(row, settings))
@@ -98,7 +99,7 @@ async def _redrive(settings: Settings, plan: Plan, how: _How) -> Summary:
     length = await message_count(client_settings(settings), letter_topic, letters.partition_count)
     run = would_send if how.is_dry_run else send_again
     with progress_bar("redriving", length) as bar:
-        return await run(settings, plan, bar.update, is_forgotten=how.is_forgotten)
+        return await run(settings, plan, bar.update)
 
 
 def _session_rule(session: str | None, field: str | None) -> Callable[[Letter], str]:
