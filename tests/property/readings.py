@@ -62,7 +62,7 @@ def letter_of(value):
     found = []
     for name in [it for it, _ in LETTER.headers][1:]:
         headers = [(it, (value or None) if it == name else own) for it, own in LETTER.headers]
-        letter = SimpleNamespace(**vars(LETTERED) | {"headers": headers})
+        letter = LETTERED._replace(headers=headers)
         proof = DeadLetterProof(Topics("records", "chunks", "letters"), 3, WHOLE, Report())
         proof.take([letter])
         proof.finish(100, 100)
@@ -77,7 +77,7 @@ def letter_of(value):
 def replayed_letter(value):
     """Read how often a dead letter says that it was sent again."""
     headers = [*LETTER.headers, ("processor-replay-count", value)]
-    letter = Letter("letters", 0, SimpleNamespace(**vars(LETTERED) | {"headers": headers}))
+    letter = Letter("letters", 0, LETTERED._replace(headers=headers))
     assert letter.replay_count >= 0
     return letter.record_headers()
 

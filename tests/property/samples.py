@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
@@ -22,6 +21,7 @@ from processor.sources.finding import Found, Identity, Stamp
 from processor.sources.followed_file import FollowedFile
 from processor.wire import ChunkEncoder, read_naming
 from tests.builders import chunk_all
+from tests.history import Message
 from tests.unit.formats.samples import DATA, lines_of
 from tests.unit.formats.telemetry import as_json, as_protobuf, call, log, logs_of, span, spans_of
 
@@ -61,9 +61,7 @@ PARTITION = PartitionEntry(
     counts=Counts(9, 5, 1, 1, 0),
     topic="records",
 )
-LETTERED = SimpleNamespace(
-    offset=42, timestamp=1000, timestamp_type=1, key=None, value=b"v", headers=[("own", b"1")]
-)
+LETTERED = Message(42, None, b"v", 1000, (("own", b"1"),))
 LETTER = dead_letter(LETTERED, "records", 3, RecordError("no session"))
 TRANSCRIPT_LINES = sorted({it for path in DATA.glob("*/*.jsonl") for it in lines_of(path)})
 TELEMETRY = [

@@ -1,5 +1,4 @@
 import json
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -8,6 +7,7 @@ from processor.cli import dead_letters as module
 from processor.cli.dead_letters import dead_letters
 from processor.cli.letter_view import document_of, group_text, row_of, row_text, shown
 from processor.protocol.letters import Letter
+from tests.history import Message
 
 HEADERS = [
     ("trace", b"\xff"),
@@ -20,10 +20,7 @@ HEADERS = [
 
 
 def letter(value=b"secret \x1b[31mwords", key=b"\xffkey", headers=HEADERS):
-    record = SimpleNamespace(
-        offset=17, timestamp=1_764_500_000_000, key=key, value=value, headers=headers
-    )
-    return Letter("dead", 1, record)
+    return Letter("dead", 1, Message(17, key, value, 1_764_500_000_000, headers))
 
 
 def run(*arguments):

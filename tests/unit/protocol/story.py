@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from types import SimpleNamespace
 
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.protocol.chunking import ChunkerConfig
@@ -10,6 +9,7 @@ from processor.protocol.partition import Partition
 from processor.protocol.port import Batch, Survey
 from processor.testing import FakeClock, RecordingMetrics
 from tests.builders import WordCounter
+from tests.history import Message
 
 POLICY = ChunkPolicy(max_tokens=3, flush=OrIdle(30))
 CONFIG = ChunkerConfig("records", POLICY, WordCounter())
@@ -53,14 +53,7 @@ class MemoryBroker:
 
 def raw(offset, words, key=b"s1", at_s=0, headers=()):
     value = None if words is None else " ".join(["w"] * words).encode()
-    return SimpleNamespace(
-        offset=offset,
-        timestamp=at_s * 1000,
-        timestamp_type=1,
-        key=key,
-        value=value,
-        headers=headers,
-    )
+    return Message(offset, key, value, at_s * 1000, headers)
 
 
 class Story:

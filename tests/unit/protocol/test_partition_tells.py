@@ -176,9 +176,10 @@ def test_records_that_name_another_session_are_counted_once_and_stay_with_their_
             (None, b'{"sessionId":"s2"}'),
             (b"s1", b'{"sessionId":"s4"}'),
         ]
-        log = [raw(number, 1, key=key) for number, (key, _) in enumerate(lines)]
-        for message, (_, value) in zip(log, lines, strict=True):
-            message.value = value
+        log = [
+            raw(number, 1, key=key)._replace(value=value)
+            for number, (key, value) in enumerate(lines)
+        ]
         it.feed(*log[:6])
         await it.partition.commit()
         await it.partition.close()
