@@ -10,7 +10,7 @@ from processor.core.errors import StateError
 from processor.formats import said_of
 from processor.formats.fields import EVENT_TIME
 from processor.formats.json_line import JsonLine
-from processor.wire import WireBytes, WireChunk, WireRecord, decode_chunk
+from processor.wire_models import WireBytes, WireChunk, WireRecord, decode_chunk
 
 
 class Delivered(Protocol):

@@ -10,7 +10,8 @@ from processor.counters import TokenCounter, count_tokens, counter_named
 from processor.headers import chosen_headers, headers_json
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
-from processor.wire import ChunkEncoder, WireBytes, WireChunk, read_value
+from processor.wire import ChunkEncoder, read_value
+from processor.wire_models import WireBytes, WireChunk
 
 
 class Rule(NamedTuple):

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from processor.proof.report import FaultKind
-from processor.wire import WireChunk
+from processor.wire_models import WireChunk
 
 NEVER_MS: Final = 1 << 62
 _BY_TIME: Final = ("idle", "age")

@@ -9,7 +9,7 @@ from processor.core.errors import ConfigError, StateError
 from processor.counters import TokenCounter, count_tokens, counter_named
 from processor.proof.message import Message, Starts, Topics
 from processor.proof.report import Fault, FaultKind, Report
-from processor.wire import WireChunk, decode_chunk
+from processor.wire_models import WireChunk, decode_chunk
 
 _LOG_APPEND_TIME: Final = 1
 

@@ -9,7 +9,7 @@ from processor.proof.repeats import left_out, without
 from processor.proof.report import Fault, FaultKind
 from processor.proof.rules import Logged, faults_within
 from processor.proof.seen import Scope, Seen
-from processor.wire import WireRecord
+from processor.wire_models import WireRecord
 
 _NONE: Final = -1
 

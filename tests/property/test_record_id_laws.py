@@ -12,7 +12,7 @@ from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.partition import Partition
 from processor.protocol.port import Batch
 from processor.testing import FakeClock, RecordingMetrics
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.history import Message, chunks_of, repeated_of
 from tests.property.one_log import OneLog
 from tests.strategies import logs, policies

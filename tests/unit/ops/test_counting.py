@@ -11,13 +11,8 @@ from processor.core.records import Carried
 from processor.formats import FORMATS
 from processor.metrics import METRICS, MetricName
 from processor.ops.counting import CountingMetrics
-from processor.ops.exposition import Exposition
-from processor.ops.vitals import PartitionVitals, Vitals
-
-
-def exposition(metrics, *partitions):
-    vitals = Vitals(0, is_joined=True, answered_s_ago=0.0, stuck=(), partitions=partitions)
-    return Exposition(metrics, "records", lambda: vitals, lambda: True)
+from processor.ops.vitals import PartitionVitals
+from tests.unit.ops.seeing import exposition
 
 
 def scraped(metrics, *partitions):

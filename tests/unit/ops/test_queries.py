@@ -8,7 +8,7 @@ from processor.metrics import METRICS
 from processor.ops.counting import CountingMetrics
 from processor.ops.vitals import PartitionVitals
 from tests.queries import DEPLOY, alerts, asked, queries, unanswered
-from tests.unit.ops.test_counting import exposition
+from tests.unit.ops.seeing import exposition
 
 QUERIES = list(queries())
 

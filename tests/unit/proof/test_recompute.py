@@ -11,7 +11,7 @@ from processor.counters import counter_named
 from processor.proof.message import Starts
 from processor.proof.report import FaultKind, Report
 from processor.proof.verify import PartitionProof
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.history import chunks_of, log_of
 from tests.unit.proof.verifying import CHUNKS, LOG, TOPICS, at, edited, resealed, verify
 
