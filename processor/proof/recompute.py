@@ -11,11 +11,12 @@ behind it are judged by themselves.
 The message that closed a chunk is often not read yet when the chunk comes; the chunk then waits
 for its session's next message. So all that is in memory is what was open in the worker, and mostly
 one chunk a session. What the log can't tell is taken as given: that the clock closed a chunk after
-its last record, that the chunks topic refused a record, and that a session was dropped under an
-earlier policy, which forgets those that have ended.
+its last record, that the chunks topic refused a record, and, where the setting that forgets ended
+sessions has changed, which of them begin anew (``ends.py``).
 """
 
 from collections import deque
+from dataclasses import replace
 from hashlib import sha256
 from itertools import islice, takewhile
 from typing import Final
@@ -41,6 +42,10 @@ _SHOWN: Final = 60
 _ARRIVAL: Final = (
     "the records have their producers' timestamps: a chunk that a wrong clock of theirs would have "
     "held open was cut by its arrival, which is not in the log, and is recomputed otherwise"
+)
+_UNTOLD: Final = (
+    "unless the session, which had ended, was under a policy with another forget_ended_after_s "
+    "meanwhile, of which no chunk tells"
 )
 _Fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -82,6 +87,23 @@ class _Session:
         """Tell whether a message behind the chunk's last record may have closed it."""
         behind = takewhile(lambda it: it.offset > seen.last_offset, reversed(self.queue))
         return any(not _is_left_out(it, seen) for it in behind)
+
+    def leave_ignored(self, window: int, forget_ms: int) -> None:
+        """Pass by what an empty final chunk did: ends behind an end, and what some policy left out.
+
+        Args:
+            window: Offsets in which any chunk so far left repeated records out.
+            forget_ms: After so long a session that ended begins anew; below 0, at once.
+        """
+        state, queue = self.state, self.queue
+        while queue:
+            if queue[0].value is None:
+                silent_ms = queue[0].log_time_ms - state.last_at_ms if state.last_at_ms else 0
+                if not state.ended or silent_ms > forget_ms:
+                    return
+            elif not queue[0].repeats_within(window):
+                return
+            queue.popleft()
 
 
 class Recomputation:
@@ -139,6 +161,8 @@ class Recomputation:
         while session.due:
             seen = session.due[0]
             self._begin(session, seen)
+            if not seen.chunk.records:
+                self._leave_ignored(session, seen)
             records = seen.chunk.records
             is_closed = seen.chunk.clock or session.has_behind(seen)
             # A record that stands alone closes its chunk itself: there is no need to wait, but
@@ -158,6 +182,19 @@ class Recomputation:
         session.go_on_from(SessionState(chunk.session, chunk.t - 1, digest, first))
         while not chunk.records and session.queue and session.queue[0].value is not None:
             session.queue.popleft()
+
+    def _leave_ignored(self, session: _Session, seen: Seen) -> None:
+        """Pass by what stands before the end that closed an empty chunk, as far as it is read."""
+        forget_ms = round(seen.chunk.policy.forget_ended_after_s * 1000) or NEVER_MS
+        # Where the chunk alone tells, it may be for any end: the first.
+        least_ms = -1 if self._is_taken_as_given(session, seen) else forget_ms
+        session.leave_ignored(self._scope.window, least_ms)
+
+    def _is_taken_as_given(self, session: _Session, seen: Seen) -> bool:
+        """Tell whether a chunk alone says if the session, which ended, begins anew."""
+        chunk = seen.chunk
+        is_untold = chunk.t == 1 and not chunk.policy.forget_ended_after_s
+        return session.state.ended and (is_untold or self._scope.is_forgetting_changed)
 
     def _judge(self, session: _Session, seen: Seen) -> None:
         """Compute a chunk again, tell what differs, and stand behind it."""
@@ -180,6 +217,8 @@ class Recomputation:
             if what is None:
                 session.go_on_from(SessionState.after(chunk))
                 return
+            if session.state.ended and chunk.t != seen.chunk.t:
+                what = f"{what}; {_UNTOLD}"
             self._blame(seen, what, value)
         session.go_on_from(_state_after(session, seen))
 
@@ -190,9 +229,8 @@ class Recomputation:
             return None
         chunk, needed = seen.chunk, session.needed_for(seen, self._scope.window)
         state = session.state
-        if chunk.t == 1 and state.ended and not chunk.policy.forget_ended_after_s:
-            # Forgotten under an earlier policy; an end before its records was ignored.
-            state = state.anew()
+        if self._is_taken_as_given(session, seen):
+            state = state.anew() if chunk.t == 1 else replace(state, last_at_ms=0)
             while needed and chunk.records and needed[0].value is None:
                 needed.pop(0)
         held = SessionAccumulator(state, rule.policy)

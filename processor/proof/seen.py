@@ -89,6 +89,7 @@ class Scope:
         forget_ms: After so long a session that ended begins anew, as the latest chunk says; 0 is
             never.
         least_forget_ms: The least that any chunk has said of that; what was forgotten stays so.
+        is_forgetting_changed: Chunks say different things of that.
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class Scope:
         self.flush_tokens: int | None = None
         self._max_tokens = 0
         self.window = 0
-        self.forget_ms = 0
+        self.forget_ms: int | None = None
         self.least_forget_ms = 0
+        self.is_forgetting_changed = False
         self._counter: TokenCounter | None = None
         self._counter_name = ""
 
@@ -118,11 +120,22 @@ class Scope:
             self._counter_name = chunk.token_counter
             self._counter = self._counter_named(chunk.token_counter)
 
-    def note_forgetting(self, forget_ms: int) -> None:
-        """Take after how long a chunk's policy forgets ended sessions; 0 is never."""
+    def note_forgetting(self, seen: Seen) -> None:
+        """Take after how long a chunk's policy forgets ended sessions."""
+        forget_ms, before_ms = round(seen.chunk.policy.forget_ended_after_s * 1000), self.forget_ms
         self.forget_ms = forget_ms
         if forget_ms:
             self.least_forget_ms = min(self.least_forget_ms or forget_ms, forget_ms)
+        if before_ms in {None, forget_ms} or self.is_forgetting_changed:
+            return
+        self.is_forgetting_changed = True
+        self.report.warnings.append(
+            f"{self.topics.chunks}[{self.partition}]@{seen.message.offset}: from here on "
+            f"forget_ended_after_s is {forget_ms / 1000:g}, before it {(before_ms or 0) / 1000:g}. "
+            "By which one an end of session was read is not in the log: whether an end behind an "
+            "end has a final chunk, and whether an ended session begins anew, is taken from the "
+            "chunks. --since a time behind the change judges that too"
+        )
 
     def note_time(self, timestamp_type: int) -> None:
         """Take the kind of a record's timestamp."""

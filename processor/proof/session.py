@@ -5,9 +5,10 @@ from typing import Final
 
 from processor.core.errors import StateError
 from processor.proof.chain import ChainProof
-from processor.proof.repeats import left_out, without
+from processor.proof.ends import Ends
+from processor.proof.repeats import left_out
 from processor.proof.report import Fault, FaultKind
-from processor.proof.rules import Logged, faults_within
+from processor.proof.rules import NEVER_MS, Logged, faults_within
 from processor.proof.seen import Scope, Seen
 from processor.wire import WireRecord
 
@@ -23,18 +24,14 @@ class SessionProof:
     """
 
     __slots__ = (
-        "_awaited_end_count",
         "_chain",
-        "_ended_at_ms",
-        "_final_at_ms",
+        "_ends",
         "_first_open",
-        "_is_final",
         "_last",
         "_open_tokens",
         "_queue",
         "_scope",
         "_skipped",
-        "is_ended",
         "name",
         "open_count",
     )
@@ -45,21 +42,12 @@ class SessionProof:
         self._chain = ChainProof(name, scope)
         self._last = _NONE
         self._queue: list[Logged] = []
-        # Offsets that a chunk passed over, with its t.
-        self._skipped: dict[int, int] | None = None
-        self._is_final = False
-        #: Log time of the last end that asked for a final chunk.
-        self._ended_at_ms: int | None = None
-        #: And of that which the last chunk is final for.
-        self._final_at_ms: int | None = None
+        # Offsets that a chunk passed over, with its t, and why it may have.
+        self._skipped: dict[int, tuple[int, str]] | None = None
+        self._ends = Ends(scope)
         self._first_open = _NONE
         self._open_tokens = 0
         self.open_count = 0
-        #: Ends that chunks tell of and the log has not come to: of sessions that are forgotten at
-        #: once there may be several.
-        self._awaited_end_count = 0
-        #: The last message of the log was an end.
-        self.is_ended = False
 
     def take_record(self, logged: Logged) -> None:
         """Take the session's next record of the log."""
@@ -70,7 +58,11 @@ class SessionProof:
 
     def take_end(self, logged: Logged) -> None:
         """Take an end of session."""
-        if self._is_first_end(logged.log_time_ms):
+        # What stands before it is open, or repeats a record that some chunk may still be of.
+        is_next = self._ends.awaited_count or not self._queue
+        if is_next and self._ends.is_ignored(logged.log_time_ms):
+            self._ends.ignore()
+        elif not self._ends.meets(logged.log_time_ms):
             self._queue.append(logged)
 
     def pass_record(self, logged: Logged) -> None:
@@ -80,6 +72,7 @@ class SessionProof:
             return
         offset = logged.offset
         self._go_on(offset)
+        self._ends.go_on()
         tokens = self._tokens_due(offset, logged.value or b"")
         limit = self._scope.flush_tokens or tokens
         if self._open_tokens + tokens > limit:
@@ -93,7 +86,9 @@ class SessionProof:
 
     def pass_end(self, logged: Logged) -> None:
         """Take an end of session behind the last chunk."""
-        if self._is_first_end(logged.log_time_ms):
+        ends, at_ms = self._ends, logged.log_time_ms
+        if not ends.is_ignored(at_ms) and not ends.meets(at_ms):
+            ends.take(at_ms)
             self._settle_end(logged.offset)
 
     def take_chunk(self, seen: Seen) -> None:
@@ -104,45 +99,44 @@ class SessionProof:
             self._begin_at(seen)
         if self._scope.window:
             self._leave_repeated(seen)
-        self._begin_anew_if_forgotten(seen)
+        if self._ends.is_ended:
+            self._leave_ignored(seen)
+            self._begin_anew_if_forgotten(seen)
         logged = self._take_front(seen)
         values = self._match_each(seen) if logged is None else seen.values
         self._chain.take(seen, values, logged or ())
+        if seen.chunk.records:
+            self._ends.go_on()
         if seen.chunk.final:
             self._take_final(seen)
-        self._is_final = seen.chunk.final
 
     def close(self) -> None:
         """Judge what no chunk took, once there are no more chunks; the queue is given up."""
         if self._skipped:
-            what = "passed over by the chunk with this t"
-            offset, t = next(iter(self._skipped.items()))
+            offset, (t, why) = next(iter(self._skipped.items()))
+            what = f"passed over by the chunk with this t{why}"
             self._blame_record(FaultKind.MISSING, offset, what, t, len(self._skipped))
         queue, self._queue = self._queue, []
-        is_ended = self.is_ended
         for logged in queue:
-            if logged.value is None:
-                self._settle_end(logged.offset)
-            else:
-                self.pass_record(logged)
-        self.is_ended = is_ended
+            passing = self.pass_end if logged.value is None else self.pass_record
+            passing(logged)
 
     def finish(self) -> None:
         """Judge an end that a final chunk told of and the log, now read, has not."""
-        if self._awaited_end_count:
+        if self._ends.awaited_count:
             self._blame_untrue_end(self._last)
 
     def _go_on(self, offset: int) -> None:
-        if self._awaited_end_count:
+        if self._ends.awaited_count:
             self._blame_untrue_end(offset)
-        self.is_ended = False
 
     def _leave_repeated(self, seen: Seen) -> None:
         """Take the records off the queue that the chunk left out, and judge those it took."""
         gone = left_out(self._queue, seen, self._scope.window)
         self._scope.report.duplicate_count += len(gone)
         if gone:
-            self._queue = without(self._queue, gone, is_ended=self._is_final)
+            offsets = {it.offset for it in gone}
+            self._queue = [it for it in self._queue if it.offset not in offsets]
         chunked = {it.offset for it in seen.chunk.records}
         for logged in self._queue:
             is_certain = (logged.repeats or 0) >= self._scope.starts.records
@@ -209,7 +203,7 @@ class SessionProof:
             passed += 1
             if logged.value is not None:
                 self._skipped = self._skipped or {}
-                self._skipped[logged.offset] = seen.chunk.t
+                self._skipped[logged.offset] = seen.chunk.t, logged.why_left_out
             else:
                 what = "this end has no final chunk; the chunk with this t passed over it"
                 self._blame_record(FaultKind.END, logged.offset, what, seen.chunk.t)
@@ -249,57 +243,59 @@ class SessionProof:
         del self._queue[: len(gone)]
         self._scope.report.chunk_gone_count += sum(1 for it in gone if it.value is not None)
 
+    def _leave_ignored(self, seen: Seen) -> None:
+        """Take the ends off the queue that ask for nothing; a final chunk's own stays."""
+        scope, stop = self._scope, 0
+        # What is left out may stand between an ignored end and the chunk's own.
+        may_skip = not seen.chunk.records and not scope.is_forgetting_changed
+        for at, logged in enumerate(self._queue):
+            if logged.value is None and self._ends.is_ignored(logged.log_time_ms):
+                stop = at + 1
+            elif logged.value is None or not (may_skip and logged.repeats_within(scope.window)):
+                break
+        left = self._queue[:stop]
+        del self._queue[:stop]
+        end_count = sum(1 for it in left if it.value is None)
+        self._ends.ignore(end_count)
+        scope.report.duplicate_count += len(left) - end_count
+
     def _begin_anew_if_forgotten(self, seen: Seen) -> None:
         """Begin another chain where this chunk is the first of a session that was forgotten."""
-        if not (self._is_final and seen.chunk.t == 1 and self._scope.least_forget_ms):
+        if seen.chunk.t != 1:
             return
-        self._chain, self._is_final = ChainProof(self.name, self._scope), False
-        first, ended_at_ms = next(iter(self._queue), None), self._final_at_ms
-        if first is None or ended_at_ms is None or not self._scope.is_by_time:
-            return
-        silent_ms = first.log_time_ms - ended_at_ms
-        if seen.chunk.records and silent_ms <= self._scope.least_forget_ms:
-            what = f"begins the session anew only {silent_ms / 1000:g} s after its end"
-            self._scope.blame_chunk(FaultKind.GAP, seen, what)
-
-    def _is_forgotten_at(self, log_time_ms: int) -> bool:
-        """Tell whether so much time is between the last end and ``log_time_ms``."""
-        ended_at_ms, forget_ms = self._ended_at_ms, self._scope.forget_ms
-        is_known = self.is_ended and ended_at_ms is not None and forget_ms > 0
-        return is_known and log_time_ms - (ended_at_ms or 0) > forget_ms
+        scope, silent_ms = self._scope, None
+        if self._queue and seen.chunk.records and scope.is_by_time:
+            silent_ms = self._ends.silent_ms(self._queue[0].log_time_ms)
+        least_ms = scope.least_forget_ms or NEVER_MS
+        if not scope.least_forget_ms or (silent_ms is not None and silent_ms <= least_ms):
+            after = f"t={self._chain.t}"
+            after += "" if silent_ms is None else f", only {silent_ms / 1000:g} s after its end"
+            what = f"begins the session anew behind {after}: no chunk so far tells of a policy that"
+            scope.blame_chunk(FaultKind.GAP, seen, f"{what} forgets it so soon")
+        self._chain, self._ends.is_ended = ChainProof(self.name, scope), False
 
     def _take_final(self, seen: Seen) -> None:
-        if not seen.chunk.records and self._is_final:
+        if self._ends.is_ended:
             self._scope.blame_chunk(FaultKind.END, seen, "a second end with nothing between")
+            return
+        if self._ends.takes_an_ignored():
             return
         window = self._scope.window
         rows = ((at, it) for at, it in enumerate(self._queue) if not it.repeats_within(window))
         at, following = next(rows, (0, None))
-        self._final_at_ms = None
         if following is None:
-            self._awaited_end_count += 1
+            self._ends.wait()
         elif following.value is None:
-            self._final_at_ms = following.log_time_ms
+            self._ends.take(following.log_time_ms)
             del self._queue[at]
-        elif not self._is_end_gone():
-            what = f"final, but the log goes on with a record at offset {following.offset}"
-            self._scope.blame_chunk(FaultKind.END, seen, what)
-
-    def _is_first_end(self, at_ms: int) -> bool:
-        """Tell whether an end of the log asks for a final chunk that has not come yet."""
-        if self._is_forgotten_at(at_ms):
-            self.is_ended = False
-        was_ended, self.is_ended = self.is_ended, True
-        if not was_ended:
-            self._ended_at_ms = at_ms
-        if self._awaited_end_count and not (was_ended and self._scope.forget_ms):
-            self._awaited_end_count -= 1
-            self._final_at_ms = at_ms
-            return False
-        return not was_ended
+        else:
+            self._ends.take(None)
+            if not self._is_end_gone():
+                what = f"final, but the log goes on with a record at offset {following.offset}"
+                self._scope.blame_chunk(FaultKind.END, seen, what + following.why_left_out)
 
     def _blame_untrue_end(self, offset: int) -> None:
-        self._awaited_end_count = 0
+        self._ends.awaited_count = 0
         if self._is_end_gone():
             return
         what = "no end of session in the log where the final chunk with this t tells of one"

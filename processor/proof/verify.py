@@ -138,7 +138,7 @@ class PartitionProof:
             return None
         # Before the log is read as far as this chunk.
         scope.window = max(scope.window, seen.chunk.policy.deduplicate_records)
-        scope.note_forgetting(round(seen.chunk.policy.forget_ended_after_s * 1000))
+        scope.note_forgetting(seen)
         return seen
 
     def take_chunk(self, seen: Seen) -> None:
