@@ -16,7 +16,7 @@ import msgspec
 from processor.core.chunks import Chunk
 from processor.core.errors import StateError
 from processor.core.policy import ChunkPolicy
-from processor.core.records import Carried, Record
+from processor.core.records import Carried, Headers, Record
 from processor.headers import headers_json
 from processor.nesting import is_shallow
 
@@ -223,6 +223,15 @@ class WireRecord(msgspec.Struct, frozen=True):
             return self.text.encode()
         return None if self.encoded is None else base64.b64decode(self.encoded, validate=True)
 
+    @property
+    def header_bytes(self) -> Headers:
+        """The headers that go along, their values as they came in.
+
+        Raises:
+            ValueError: One is no base64.
+        """
+        return tuple((name, _header_value(it)) for name, it in self.headers.items())
+
 
 class WireSource(msgspec.Struct, frozen=True):
     """Where a chunk's records stand; the offsets are null in an empty final chunk."""
@@ -324,6 +333,12 @@ def _record(record: Record) -> bytes:
         record.carried.encode(),
         body,
     )
+
+
+def _header_value(value: str | WireBytes | None) -> bytes | None:
+    if isinstance(value, WireBytes):
+        return base64.b64decode(value.encoded, validate=True)
+    return None if value is None else value.encode()
 
 
 def _number(number: int | None) -> str:

@@ -1,6 +1,5 @@
 """What a chunk was cut, counted and written by, made again from the chunk itself."""
 
-import base64
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from processor.counters import TokenCounter, count_tokens, counter_named
 from processor.headers import chosen_headers, headers_json
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
-from processor.wire import ChunkEncoder, WireBytes, WireChunk, read_value
+from processor.wire import ChunkEncoder, WireChunk, read_value
 
 
 class Rule(NamedTuple):
@@ -49,8 +48,7 @@ def records_in(seen: Seen) -> list[Record]:
         StateError: One is omitted without its size.
     """
     session, made = seen.chunk.session, []
-    for it, value in zip(seen.chunk.records, seen.values, strict=True):
-        headers = tuple((name, _header_bytes(at)) for name, at in it.headers.items())
+    for it, value, headers in zip(seen.chunk.records, seen.values, seen.headers, strict=True):
         if value is None:
             # No topic takes what is not above the policy's cap and is refused as too large.
             size = max(seen.omitted().size_bytes, seen.chunk.policy.max_chunk_bytes + 1)
@@ -91,9 +89,3 @@ def rule_of(chunk: WireChunk, scope: Scope) -> Rule:
     policy = policy_of(chunk)
     encoder = ChunkEncoder(policy, chunk.token_counter, scope.topics.records, scope.partition)
     return Rule(policy, counter_named(chunk.token_counter), encoder)
-
-
-def _header_bytes(value: str | WireBytes | None) -> bytes | None:
-    if isinstance(value, WireBytes):
-        return base64.b64decode(value.encoded)
-    return None if value is None else value.encode()

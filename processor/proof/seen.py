@@ -33,13 +33,14 @@ class Seen:
         chunk: The chunk.
         size_bytes: Bytes of the message's value.
         values: The records' bytes, ``None`` for one that is omitted.
+        headers: Headers that go along with each, their values as they came in.
         last_offset: Offset up to which the log is needed; -1 when it holds no record.
 
     Raises:
         StateError: It is no chunk of a log.
     """
 
-    __slots__ = ("chunk", "last_offset", "message", "size_bytes", "values")
+    __slots__ = ("chunk", "headers", "last_offset", "message", "size_bytes", "values")
 
     def __init__(self, message: Message) -> None:
         value = message.value or b""
@@ -48,6 +49,8 @@ class Seen:
         self.chunk: WireChunk = decode_chunk(value)
         try:
             self.values = [it.value_bytes for it in self.chunk.records]
+            records = self.chunk.records
+            self.headers = [it.header_bytes if it.headers else () for it in records]
             bytes.fromhex(self.chunk.previous_digest + self.chunk.digest)
         except ValueError as error:
             message_text = f"not a chunk: {error}"
