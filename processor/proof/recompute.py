@@ -15,10 +15,13 @@ its last record, that the chunks topic refused a record, and, where the setting 
 sessions has changed, which of them begin anew (``ends.py``).
 """
 
+from bisect import bisect_left
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
-from itertools import islice, takewhile
+from itertools import islice
+from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -30,6 +33,7 @@ from processor.core.policy import NEVER_MS
 from processor.core.session_state import SessionState
 from processor.counters import counter_named, has_counter
 from processor.headers import TRACE_CONTEXT
+from processor.proof.chain import check_digest
 from processor.proof.chunk_rule import Rule, rule_of
 from processor.proof.message import Message
 from processor.proof.repeats import left_out
@@ -47,6 +51,7 @@ _UNTOLD: Final = (
     "unless the session, which had ended, was under a policy with another forget_ended_after_s "
     "meanwhile, of which no chunk tells"
 )
+_offset_of: Final = attrgetter("offset")
 _Fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -61,32 +66,39 @@ class _Session:
 
     def __init__(self, name: str) -> None:
         self.state = SessionState.new(name)
-        self.queue: deque[Logged] = deque()
+        self.queue: list[Logged] = []
         self.due: deque[Seen] = deque()
 
     def go_on_from(self, state: SessionState) -> None:
         """Stand at ``state``, whose messages are done with."""
         self.state = state
-        while self.queue and self.queue[0].offset < state.next_offset:
-            self.queue.popleft()
+        del self.queue[: bisect_left(self.queue, state.next_offset, key=_offset_of)]
 
     def needed_for(self, seen: Seen, window: int) -> list[Logged]:
         """Return the messages that a chunk comes from, and the one that may have closed it."""
-        last = seen.last_offset
-        needed = list(takewhile(lambda it: it.offset <= last, self.queue))
-        behind = islice(self.queue, len(needed), None)
+        count = self._count_to(seen)
+        needed = self.queue[:count]
         if window:
             gone = {it.offset for it in left_out(needed, seen, window)}
             size = seen.chunk.policy.deduplicate_records
             needed = [it for it in needed if it.offset not in gone and not it.repeats_within(size)]
         if not seen.chunk.clock:
-            needed += islice((it for it in behind if not _is_left_out(it, seen)), 1)
+            needed += islice(self._behind(seen, count), 1)
         return needed
 
     def has_behind(self, seen: Seen) -> bool:
         """Tell whether a message behind the chunk's last record may have closed it."""
-        behind = takewhile(lambda it: it.offset > seen.last_offset, reversed(self.queue))
-        return any(not _is_left_out(it, seen) for it in behind)
+        return any(True for _ in self._behind(seen, self._count_to(seen)))
+
+    def _behind(self, seen: Seen, count: int) -> Iterator[Logged]:
+        return (it for it in islice(self.queue, count, None) if not _is_left_out(it, seen))
+
+    def _count_to(self, seen: Seen) -> int:
+        """Return how many messages there are up to a chunk's last record."""
+        count = len(seen.values)
+        if 0 < count <= len(self.queue) and self.queue[count - 1].offset == seen.last_offset:
+            return count  # as nearly always, since its records are all that is before
+        return bisect_left(self.queue, seen.last_offset + 1, key=_offset_of)
 
     def leave_ignored(self, window: int, forget_ms: int) -> None:
         """Pass by what an empty final chunk did: ends behind an end, and what some policy left out.
@@ -95,15 +107,16 @@ class _Session:
             window: Offsets in which any chunk so far left repeated records out.
             forget_ms: After so long a session that ended begins anew; below 0, at once.
         """
-        state, queue = self.state, self.queue
-        while queue:
-            if queue[0].value is None:
-                silent_ms = queue[0].log_time_ms - state.last_at_ms if state.last_at_ms else 0
+        state, count = self.state, 0
+        for logged in self.queue:
+            if logged.value is None:
+                silent_ms = logged.log_time_ms - state.last_at_ms if state.last_at_ms else 0
                 if not state.ended or silent_ms > forget_ms:
-                    return
-            elif not queue[0].repeats_within(window):
-                return
-            queue.popleft()
+                    break
+            elif not logged.repeats_within(window):
+                break
+            count += 1
+        del self.queue[:count]
 
 
 class Recomputation:
@@ -115,6 +128,7 @@ class Recomputation:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
+        scope.is_recomputed = True
         self._sessions: dict[bytes, _Session] = {}
         self._rules: dict[tuple[object, ...], Rule | None] = {}
         self._is_past_chunks = False
@@ -181,7 +195,7 @@ class Recomputation:
         digest = bytes.fromhex(chunk.previous_digest)
         session.go_on_from(SessionState(chunk.session, chunk.t - 1, digest, first))
         while not chunk.records and session.queue and session.queue[0].value is not None:
-            session.queue.popleft()
+            del session.queue[0]
 
     def _leave_ignored(self, session: _Session, seen: Seen) -> None:
         """Pass by what stands before the end that closed an empty chunk, as far as it is read."""
@@ -199,28 +213,35 @@ class Recomputation:
     def _judge(self, session: _Session, seen: Seen) -> None:
         """Compute a chunk again, tell what differs, and stand behind it."""
         rule = None if self._is_deleted(session, seen) else self._rule(seen)
+        chunk = None if rule is None else self._closed(session, seen)
         if rule is None:
             self._scope.report.not_recomputed_count += 1
-            session.go_on_from(_state_after(session, seen))
-            return
-        self._scope.report.recomputed_count += 1
-        chunk = self._closed(session, seen)
-        if chunk is None:
-            self._blame(seen, "nothing in the log closes a chunk here")
         else:
-            is_omitted = len(seen.chunk.records) == 1 and seen.values == [None]
-            encode = rule.encoder.encode
-            if is_omitted and len(chunk.records) == 1:
-                encode = rule.encoder.encode_omitted
-            value = encode(chunk)
-            what = _difference(seen.message, chunk, value)
-            if what is None:
+            self._scope.report.recomputed_count += 1
+            if self._is_equal(session, seen, rule, chunk) and chunk is not None:
                 session.go_on_from(SessionState.after(chunk))
                 return
-            if session.state.ended and chunk.t != seen.chunk.t:
-                what = f"{what}; {_UNTOLD}"
-            self._blame(seen, what, value)
+        # What came out equal has the digest of the log's bytes, too.
+        if seen.is_digest_due:
+            check_digest(self._scope, seen, [it for it in seen.values if it is not None])
         session.go_on_from(_state_after(session, seen))
+
+    def _is_equal(self, session: _Session, seen: Seen, rule: Rule, chunk: Chunk | None) -> bool:
+        """Compare a chunk to the one that was computed, and tell in what they differ."""
+        if chunk is None:
+            self._blame(seen, "nothing in the log closes a chunk here")
+            return False
+        encode = rule.encoder.encode
+        if len(chunk.records) == 1 and seen.values == [None]:
+            encode = rule.encoder.encode_omitted
+        value = encode(chunk)
+        what = _difference(seen.message, chunk, value)
+        if what is None:
+            return True
+        if session.state.ended and chunk.t != seen.chunk.t:
+            what = f"{what}; {_UNTOLD}"
+        self._blame(seen, what, value)
+        return False
 
     def _closed(self, session: _Session, seen: Seen) -> Chunk | None:
         """Return the chunk that closes next by the rule of ``seen``, as far as the log is read."""
@@ -234,13 +255,16 @@ class Recomputation:
             while needed and chunk.records and needed[0].value is None:
                 needed.pop(0)
         held = SessionAccumulator(state, rule.policy)
-        for logged, record in zip(needed, rule.records(chunk.session, needed), strict=True):
-            if logged.value is None:
-                closed = held.end(logged.offset, logged.log_time_ms)
-            else:
-                closed = held.push(record, logged.log_time_ms)
+        records, times_ms = rule.records_of(seen, needed), [it.log_time_ms for it in needed]
+        start = 0
+        for stop in [*(at for at, it in enumerate(needed) if it.value is None), len(needed)]:
+            run = slice(start, stop)
+            closed = [it for _, it in held.push_run(records[run], times_ms[run])]
+            if not closed and stop < len(needed):
+                closed += held.end(needed[stop].offset, times_ms[stop])
             if closed:
                 return closed[0]
+            start = stop + 1
         if chunk.clock and held.deadline_ms < NEVER_MS:
             return held.tick(NEVER_MS)[0]
         return None

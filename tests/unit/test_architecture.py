@@ -27,7 +27,7 @@ ARROWS = {
     "tracing": {"core", "headers", "protocol"},
     "settings": {"core"},
     "settings_loading": {"core", "settings"},
-    "proof": {"core", "headers", "wire", "counters"},
+    "proof": {"core", "headers", "nesting", "wire", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
     "doctor": {"core", "clock", "settings", "protocol", "kafka"},
     "client": {"core", "wire", "formats", "settings", "settings_loading", "kafka"},
