@@ -15,13 +15,8 @@ its last record, that the chunks topic refused a record, and, where the setting 
 sessions has changed, which of them begin anew (``ends.py``).
 """
 
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
-from itertools import islice
-from operator import attrgetter
 from typing import Final
 
 import msgspec
@@ -33,10 +28,10 @@ from processor.core.policy import NEVER_MS
 from processor.core.session_state import SessionState
 from processor.counters import counter_named, has_counter
 from processor.headers import TRACE_CONTEXT
+from processor.proof.backlog import Backlog
 from processor.proof.chain import check_digest
 from processor.proof.chunk_rule import Rule, rule_of
 from processor.proof.message import Message
-from processor.proof.repeats import left_out
 from processor.proof.report import FaultKind
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
@@ -51,72 +46,11 @@ _UNTOLD: Final = (
     "unless the session, which had ended, was under a policy with another forget_ended_after_s "
     "meanwhile, of which no chunk tells"
 )
-_offset_of: Final = attrgetter("offset")
 _Fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class _Offset(msgspec.Struct):
     offset: int | None
-
-
-class _Session:
-    """Where a session's chain stands, the messages behind that, and the chunks that wait."""
-
-    __slots__ = ("due", "queue", "state")
-
-    def __init__(self, name: str) -> None:
-        self.state = SessionState.new(name)
-        self.queue: list[Logged] = []
-        self.due: deque[Seen] = deque()
-
-    def go_on_from(self, state: SessionState) -> None:
-        """Stand at ``state``, whose messages are done with."""
-        self.state = state
-        del self.queue[: bisect_left(self.queue, state.next_offset, key=_offset_of)]
-
-    def needed_for(self, seen: Seen, window: int) -> list[Logged]:
-        """Return the messages that a chunk comes from, and the one that may have closed it."""
-        count = self._count_to(seen)
-        needed = self.queue[:count]
-        if window:
-            gone = {it.offset for it in left_out(needed, seen, window)}
-            size = seen.chunk.policy.deduplicate_records
-            needed = [it for it in needed if it.offset not in gone and not it.repeats_within(size)]
-        if not seen.chunk.clock:
-            needed += islice(self._behind(seen, count), 1)
-        return needed
-
-    def has_behind(self, seen: Seen) -> bool:
-        """Tell whether a message behind the chunk's last record may have closed it."""
-        return any(True for _ in self._behind(seen, self._count_to(seen)))
-
-    def _behind(self, seen: Seen, count: int) -> Iterator[Logged]:
-        return (it for it in islice(self.queue, count, None) if not _is_left_out(it, seen))
-
-    def _count_to(self, seen: Seen) -> int:
-        """Return how many messages there are up to a chunk's last record."""
-        count = len(seen.values)
-        if 0 < count <= len(self.queue) and self.queue[count - 1].offset == seen.last_offset:
-            return count  # as nearly always, since its records are all that is before
-        return bisect_left(self.queue, seen.last_offset + 1, key=_offset_of)
-
-    def leave_ignored(self, window: int, forget_ms: int) -> None:
-        """Pass by what an empty final chunk did: ends behind an end, and what some policy left out.
-
-        Args:
-            window: Offsets in which any chunk so far left repeated records out.
-            forget_ms: After so long a session that ended begins anew; below 0, at once.
-        """
-        state, count = self.state, 0
-        for logged in self.queue:
-            if logged.value is None:
-                silent_ms = logged.log_time_ms - state.last_at_ms if state.last_at_ms else 0
-                if not state.ended or silent_ms > forget_ms:
-                    break
-            elif not logged.repeats_within(window):
-                break
-            count += 1
-        del self.queue[:count]
 
 
 class Recomputation:
@@ -129,7 +63,7 @@ class Recomputation:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         scope.is_recomputed = True
-        self._sessions: dict[bytes, _Session] = {}
+        self._sessions: dict[bytes, Backlog] = {}
         self._rules: dict[tuple[object, ...], Rule | None] = {}
         self._is_past_chunks = False
 
@@ -164,13 +98,13 @@ class Recomputation:
             while session.due:
                 self._judge(session, session.due.popleft())
 
-    def _session(self, key: bytes) -> _Session:
+    def _session(self, key: bytes) -> Backlog:
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = _Session(key.decode())
+            session = self._sessions[key] = Backlog(key.decode())
         return session
 
-    def _settle(self, session: _Session) -> None:
+    def _settle(self, session: Backlog) -> None:
         """Judge the session's waiting chunks as far as the messages that closed them are here."""
         while session.due:
             seen = session.due[0]
@@ -186,7 +120,7 @@ class Recomputation:
             session.due.popleft()
             self._judge(session, seen)
 
-    def _begin(self, session: _Session, seen: Seen) -> None:
+    def _begin(self, session: Backlog, seen: Seen) -> None:
         """Begin at the first chunk that retention has left, taking its predecessor as given."""
         chunk, state = seen.chunk, session.state
         if state.t or chunk.t <= 1 or not self._scope.starts.chunks:
@@ -197,20 +131,20 @@ class Recomputation:
         while not chunk.records and session.queue and session.queue[0].value is not None:
             del session.queue[0]
 
-    def _leave_ignored(self, session: _Session, seen: Seen) -> None:
+    def _leave_ignored(self, session: Backlog, seen: Seen) -> None:
         """Pass by what stands before the end that closed an empty chunk, as far as it is read."""
         forget_ms = round(seen.chunk.policy.forget_ended_after_s * 1000) or NEVER_MS
         # Where the chunk alone tells, it may be for any end: the first.
         least_ms = -1 if self._is_taken_as_given(session, seen) else forget_ms
         session.leave_ignored(self._scope.window, least_ms)
 
-    def _is_taken_as_given(self, session: _Session, seen: Seen) -> bool:
+    def _is_taken_as_given(self, session: Backlog, seen: Seen) -> bool:
         """Tell whether a chunk alone says if the session, which ended, begins anew."""
         chunk = seen.chunk
         is_untold = chunk.t == 1 and not chunk.policy.forget_ended_after_s
         return session.state.ended and (is_untold or self._scope.is_forgetting_changed)
 
-    def _judge(self, session: _Session, seen: Seen) -> None:
+    def _judge(self, session: Backlog, seen: Seen) -> None:
         """Compute a chunk again, tell what differs, and stand behind it."""
         rule = None if self._is_deleted(session, seen) else self._rule(seen)
         chunk = None if rule is None else self._closed(session, seen)
@@ -224,9 +158,9 @@ class Recomputation:
         # What came out equal has the digest of the log's bytes, too.
         if seen.is_digest_due:
             check_digest(self._scope, seen, [it for it in seen.values if it is not None])
-        session.go_on_from(_state_after(session, seen))
+        session.go_on_from(session.state_after(seen))
 
-    def _is_equal(self, session: _Session, seen: Seen, rule: Rule, chunk: Chunk | None) -> bool:
+    def _is_equal(self, session: Backlog, seen: Seen, rule: Rule, chunk: Chunk | None) -> bool:
         """Compare a chunk to the one that was computed, and tell in what they differ."""
         if chunk is None:
             self._blame(seen, "nothing in the log closes a chunk here")
@@ -243,7 +177,7 @@ class Recomputation:
         self._blame(seen, what, value)
         return False
 
-    def _closed(self, session: _Session, seen: Seen) -> Chunk | None:
+    def _closed(self, session: Backlog, seen: Seen) -> Chunk | None:
         """Return the chunk that closes next by the rule of ``seen``, as far as the log is read."""
         rule = self._rule(seen)
         if rule is None:
@@ -269,7 +203,7 @@ class Recomputation:
             return held.tick(NEVER_MS)[0]
         return None
 
-    def _is_deleted(self, session: _Session, seen: Seen) -> bool:
+    def _is_deleted(self, session: Backlog, seen: Seen) -> bool:
         """Tell whether retention has deleted what the chunk comes from."""
         start, records, queue = self._scope.starts.records, seen.chunk.records, session.queue
         if records:
@@ -303,27 +237,6 @@ class Recomputation:
         self._scope.blame_chunk(FaultKind.DIFFERENT, seen, what, expected, found)
 
 
-def _is_left_out(logged: Logged, seen: Seen) -> bool:
-    return logged.repeats_within(seen.chunk.policy.deduplicate_records)
-
-
-def _state_after(session: _Session, seen: Seen) -> SessionState:
-    """Return the state that a chunk leaves if it is taken as it stands."""
-    chunk = seen.chunk
-    next_offset, ended_at_ms = max(session.state.next_offset, seen.last_offset + 1), 0
-    if chunk.final:
-        behind = next(
-            (it for it in session.queue if it.offset >= next_offset and not _is_left_out(it, seen)),
-            None,
-        )
-        if behind is not None and behind.value is None:
-            next_offset, ended_at_ms = behind.offset + 1, behind.log_time_ms
-    digest = bytes.fromhex(chunk.digest)
-    return SessionState(
-        chunk.session, chunk.t, digest, next_offset, chunk.final, last_at_ms=ended_at_ms
-    )
-
-
 def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:
     """Return in what a message is not the chunk that was computed, or ``None``."""
     found = message.value or b""
@@ -345,7 +258,7 @@ def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:
 def _shown(fields: dict[str, msgspec.Raw], name: str) -> str:
     if name not in fields:
         return "nothing"
-    text = bytes(fields[name]).decode()
+    text = bytes(fields[name]).decode("utf-8", "replace")
     if name == "records":
         offsets = [it.offset for it in msgspec.json.decode(text, type=list[_Offset])]
         return f"{len(offsets)} at offsets {offsets[0]} to {offsets[-1]}" if offsets else "none"

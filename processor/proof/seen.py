@@ -213,6 +213,10 @@ class Scope:
             )
         )
 
+    def fault_of_log(self, kind: FaultKind, offset: int, what: str, session: str, t: int) -> Fault:
+        """Return a fault that a message of the log shows; ``t`` is of the chunk it is about."""
+        return Fault(kind, what, self.topics.records, self.partition, offset, session, t)
+
     def _counter_named(self, name: str) -> TokenCounter | None:
         try:
             return counter_named(name)
