@@ -10,6 +10,7 @@ import msgspec
 
 from processor.core.errors import StateError
 from processor.core.policy import ChunkPolicy
+from processor.core.records import Headers
 
 SCHEMA_VERSION: Final = 1
 
@@ -43,6 +44,15 @@ class WireRecord(msgspec.Struct, frozen=True):
         if self.text is not None:
             return self.text.encode()
         return None if self.encoded is None else base64.b64decode(self.encoded, validate=True)
+
+    @property
+    def header_bytes(self) -> Headers:
+        """The headers that go along, their values as they came in.
+
+        Raises:
+            ValueError: One is no base64.
+        """
+        return tuple((name, _header_value(it)) for name, it in self.headers.items())
 
 
 class WireSource(msgspec.Struct, frozen=True):
@@ -132,3 +142,9 @@ def decode_chunk(line: bytes) -> WireChunk:
 def _plain(seconds: float) -> float:
     """Return whole seconds as an integer, so that 300 stands as ``300``."""
     return int(seconds) if seconds == int(seconds) else seconds
+
+
+def _header_value(value: str | WireBytes | None) -> bytes | None:
+    if isinstance(value, WireBytes):
+        return base64.b64decode(value.encoded, validate=True)
+    return None if value is None else value.encode()

@@ -40,6 +40,14 @@ class Logged(NamedTuple):
         """Tell whether it repeats a record of the ``size`` offsets before it."""
         return self.repeats is not None and self.offset - self.repeats <= size
 
+    @property
+    def why_left_out(self) -> str:
+        """What a fault adds about a record that some policy might leave out, but no chunk's."""
+        if self.repeats is None:
+            return ""
+        what = f"it repeats the record-id of offset {self.repeats}, which no policy that a chunk so"
+        return f" ({what} far tells of leaves out; one under which no chunk closed may have)"
+
 
 class Next(NamedTuple):
     """What the record after a cut must be, if the same rule still holds.

@@ -36,7 +36,7 @@ ARROWS = {
     "tracing": {"core", "headers", "protocol"},
     "settings": {"core"},
     "settings_loading": {"core", "settings"},
-    "proof": {"core", "headers", "wire", "wire_models", "counters"},
+    "proof": {"core", "headers", "nesting", "wire", "wire_models", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
     "doctor": {"core", "clock", "settings", "protocol", "kafka"},
     "client": {"core", "wire_models", "formats", "settings", "settings_loading", "kafka"},
