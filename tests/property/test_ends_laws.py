@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.wire_models import decode_chunk
 from tests.history import Message
-from tests.property.test_record_id_laws import Broker, config_of
+from tests.property.stopped_workers import Broker, config_of
 from tests.unit.proof.verifying import verify
 
 
