@@ -1,0 +1,22 @@
+"""What a chunk is cut by is one thing from the settings to the proof."""
+
+from dataclasses import fields
+
+import pytest
+
+from processor.core.policy import ChunkPolicy
+from processor.settings import POLICY, Settings
+from tests.unit.test_settings import NAMES
+
+#: ``split_on`` has one value; ``flush`` is ``idle_s`` to an operator.
+RULE = {it.name for it in fields(ChunkPolicy) if it.init} - {"split_on", "flush"} | {"idle_s"}
+OTHER = {field: value for field, value in NAMES.values() if field in RULE}
+
+
+def test_every_number_of_the_policy_is_a_setting():
+    assert set(POLICY) - {"token_counter"} == RULE
+
+
+@pytest.mark.parametrize("field", sorted(RULE))
+def test_setting_of_the_policy_arrives_in_it(field):
+    assert Settings(**{field: OTHER[field]}).chunk_policy != Settings().chunk_policy
