@@ -5,7 +5,10 @@ from dataclasses import fields
 import pytest
 
 from processor.core.policy import ChunkPolicy
+from processor.proof.chunk_rule import policy_of
 from processor.settings import POLICY, Settings
+from processor.wire import ChunkEncoder, WirePolicy, decode_chunk
+from tests.builders import chunk_all, told_records
 from tests.unit.test_settings import NAMES
 
 #: ``split_on`` has one value; ``flush`` is ``idle_s`` to an operator.
@@ -20,3 +23,15 @@ def test_every_number_of_the_policy_is_a_setting():
 @pytest.mark.parametrize("field", sorted(RULE))
 def test_setting_of_the_policy_arrives_in_it(field):
     assert Settings(**{field: OTHER[field]}).chunk_policy != Settings().chunk_policy
+
+
+def test_chunks_name_every_number_of_the_policy():
+    assert set(WirePolicy.__struct_fields__) == RULE - {"max_tokens"} | {"flush_tokens"}
+
+
+@pytest.mark.parametrize("field", sorted(RULE))
+def test_policy_that_a_chunk_names_is_that_which_cut_it(field):
+    policy = Settings(**{field: OTHER[field]}).chunk_policy
+    (chunk, *_) = chunk_all(told_records(b"1"), policy)
+    line = ChunkEncoder(policy, "words", "records", 0).encode(chunk)
+    assert policy_of(decode_chunk(line)) == policy
