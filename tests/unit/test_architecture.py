@@ -16,7 +16,7 @@ ARROWS = {
     "nesting": set(),
     "wire": {"core", "headers", "nesting"},
     "schema": {"core", "wire"},
-    "metrics": set(),
+    "metrics": {"core"},
     "clock": set(),
     "counters": {"core"},
     "formats": {"core"},
