@@ -1,10 +1,12 @@
 """Counts in memory, and what Prometheus is given of them."""
 
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+import processor
 from processor.core.errors import RecordError
 from processor.formats import FORMATS
 from processor.metrics import METRICS, MetricName
@@ -56,6 +58,12 @@ def test_every_metric_is_there_before_anything_happened():
     found = {name for name, *_ in scraped(CountingMetrics(), ALL_KNOWN)}
     series = {f"{it}_bucket" if METRICS[it].kind == "histogram" else it for it in METRICS}
     assert series <= found
+
+
+def test_every_metric_is_given_by_some_code():
+    files = set(Path(processor.__file__).parent.rglob("*.py")) - {Path(processor.metrics.__file__)}
+    code = "".join(it.read_text() for it in files)
+    assert [name for name in METRICS if f'"{name}"' not in code] == []
 
 
 def test_counter_that_nothing_has_counted_is_0():
