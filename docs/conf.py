@@ -1,8 +1,8 @@
 """How the documentation becomes a site: ``make docs``.
 
 The source is the whole repository, so that the pages' links among each other, to the README and to
-files hold in both places; a link to nothing is an error. Verbs, settings and the Python interface
-are read from the code (``pages.py``).
+files hold in both places; a link to nothing is an error. Verbs (``pages.py``) and the Python
+interface are read from the code; tests hold the tables that have to say what it says.
 """
 
 import sys
@@ -22,4 +22,6 @@ autodoc_typehints = "signature"
 html_theme = "furo"
 html_title = "processor"
 html_extra_path = ["_site"]  # leads from the site's root to the first page
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False

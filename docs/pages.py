@@ -1,7 +1,6 @@
-"""Pages that are read from the code: the verbs, as ``--help`` says them, and the settings."""
+"""The page that is read from the code: the verbs, as ``--help`` says them."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 from docutils.nodes import Node
@@ -9,7 +8,6 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from processor.cli import VERBS, cli
-from processor.settings import Settings, env_name
 
 
 class Verbs(SphinxDirective):
@@ -18,14 +16,6 @@ class Verbs(SphinxDirective):
     def run(self) -> list[Node]:
         """Return the sections."""
         return self.parse_text_to_nodes("\n".join(_verbs()), allow_section_headings=True)
-
-
-class AllSettings(SphinxDirective):
-    """A list of all settings."""
-
-    def run(self) -> list[Node]:
-        """Return the list."""
-        return self.parse_text_to_nodes("\n".join(_settings()))
 
 
 def _verbs() -> Iterator[str]:
@@ -44,19 +34,13 @@ def _help(command: click.Command, context: click.Context) -> Iterator[str]:
             yield from _help(inner, click.Context(inner, parent=context, info_name=name))
 
 
-def _settings() -> Iterator[str]:
-    for name, field in Settings.model_fields.items():
-        yield f"- `{env_name(name)}`: {field.description}{_default(field.get_default())}"
-
-
-def _default(value: Any) -> str:  # noqa: ANN401 - of any type
-    if value is None or value == "":
-        return ""
-    return f" Default: `{str(value).lower() if isinstance(value, bool) else value}`."
+def _skips(_app: Sphinx, _what: str, _name: str, it: object, skips: bool, *_: object) -> bool:  # noqa: FBT001 - Sphinx's signature
+    # Python documents a named tuple's fields as "Alias for field number 0"; the class tells them.
+    return skips or type(it).__name__ == "_tuplegetter"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the directives known."""
+    """Make the directive known, and leave out what would be told twice."""
     app.add_directive("verbs", Verbs)
-    app.add_directive("settings", AllSettings)
+    app.connect("autodoc-skip-member", _skips)
     return {"parallel_read_safe": True}

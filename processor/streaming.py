@@ -38,7 +38,7 @@ async def chunks(
         Chunks with consecutive ``t`` from 1.
 
     Raises:
-        BaseException: Whatever the source raises goes on to the caller, the records still open
+        Exception: Whatever the source raises goes on to the caller, the records still open
             in its attribute ``open_records``; chunks that were closed before are out.
     """
     held: SessionAccumulator | None = None

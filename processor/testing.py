@@ -17,7 +17,7 @@ class _Crash:
         return "CRASH"
 
 
-#: As an item of a ``VecSource``: the source fails here.
+#: The source fails here, where this is an item of a ``VecSource``.
 CRASH: Final = _Crash()
 
 

@@ -38,7 +38,7 @@ def read_chunks(
         follow: Wait for more at the end; else end there, which a group never does.
 
     Yields:
-        The chunks. Memory: some hundred bytes for each session.
+        The chunks. To check them takes some hundred bytes of memory for each session.
 
     Raises:
         ChainError: A chunk is missing, repeated or changed: a ``GapError``, ``RepeatError`` or

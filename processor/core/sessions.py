@@ -1,21 +1,14 @@
 """All sessions of one partition: feed, next deadline, low-water offset.
 
-Theory of operation. A session with open records has an accumulator; one without is dormant and
-kept packed (``dormant.py``). Beside them stand three insertion-ordered maps, so that every
-question the partition asks is answered by a first element, in O(1):
+Theory of operation. A session with open records has an accumulator; one without is asleep, and
+packed (``asleep.py``). Which is due next ``deadlines.py`` knows. Beside them stands an
+insertion-ordered map, so that this too is answered by a first element, in O(1):
 
 - ``_uncovered``: sessions with records that are in neither a chunk nor a changelog entry, by the
   first such record. A session enters at *any* record it is not in for (after a checkpoint its
   next record is not its chunk's first) and leaves when its chunk closes or it is checkpointed;
   re-entry is always at the end, so the map stays sorted by offset. Its first element is the
   low-water mark, where a replay must start.
-- ``_by_last`` and ``_by_first``: sessions with an open chunk by the log time of its last and of
-  its first record: the first elements are due next, for idle and for age.
-
-Where the policy forgets ended sessions, ``_ended`` has them by the log time of their ends. What
-comes for one that is forgotten begins anew whether it is still here or not (``accumulator.py``), so
-dropping it only saves memory. But it must be known while a replay could pass by its records or its
-end, which would be taken for new: it stays until every open record is behind its end.
 
 Log time is the largest timestamp of the partition so far; log-append times can step back after
 a change of leader, and a replay from the low-water mark must see the maximum that the first
@@ -24,12 +17,13 @@ pass saw, so the mark carries the log time before it.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple
 
 from processor.core.accumulator import SessionAccumulator
+from processor.core.asleep import SessionsAsleep
 from processor.core.chunks import Chunk
+from processor.core.deadlines import Deadlines
 from processor.core.dormant import DormantSessions
 from processor.core.errors import RecordOrderError
 from processor.core.policy import NEVER_MS, ChunkPolicy
@@ -62,28 +56,21 @@ class PartitionSessions:
         dormant: DormantSessions | None = None,
     ) -> None:
         self._policy = policy
-        self._is_forgetting = policy.forget_ms < NEVER_MS
         self.log_time_ms = log_time_ms
         self.open_record_count = 0
-        self._dormant = DormantSessions() if dormant is None else dormant
+        self._asleep = SessionsAsleep(policy, DormantSessions() if dormant is None else dormant)
         self._open: dict[str, SessionAccumulator] = {}
         self._uncovered: OrderedDict[str, LowWater] = OrderedDict()
-        self._by_last: OrderedDict[str, None] = OrderedDict()
-        self._by_first: OrderedDict[str, None] = OrderedDict()
-        # Sorted but for what a replay passes by again, which is dropped later than it could be.
-        self._ended: OrderedDict[str, int] = OrderedDict()
-        self._is_ended_sorted = True
-        self._is_sorted = True
-        self._restored_at_ms = 0
+        self._deadlines = Deadlines()
         for state in states:
             self.restore(state)
 
     def __len__(self) -> int:
-        return len(self._dormant) + len(self._open)
+        return len(self._asleep) + len(self._open)
 
     def __iter__(self) -> Iterator[str]:
         yield from self._open
-        yield from self._dormant
+        yield from self._asleep
 
     def push(self, record: Record) -> tuple[Chunk, ...]:
         """Add one record of the log and return the chunks that this closes.
@@ -118,10 +105,7 @@ class PartitionSessions:
             return chunks
         if session not in self._uncovered:
             self._uncovered[session] = LowWater(offset, before_ms)
-        if session in self._by_last:
-            self._by_last.move_to_end(session)
-        else:
-            self._by_last[session] = self._by_first[session] = None
+        self._deadlines.touch(session)
         return chunks
 
     def feed(self, runs: Iterable[Run], log_time_ms: int) -> list[Chunk]:
@@ -135,32 +119,35 @@ class PartitionSessions:
             The chunks that this closes, in the order in which the log closes them.
         """
         chunks: list[tuple[int, Chunk]] = []
-        entered, first, last = [], [], []
+        entered, opened, touched = [], [], []
         for whole in runs:
-            held = self._open.get(whole.session) or self._wake(whole.session)
+            session = whole.session
+            held = self._open.get(session) or self._wake(session)
             run = whole.above(held.next_offset)
-            closed = held.push_run(run.records, run.times_ms)
-            self.open_record_count += len(run.records)
+            records = run.records
+            closed = held.push_run(records, run.times_ms)
+            self.open_record_count += len(records)
             if closed:
                 self._count_closed(chunk for _, chunk in closed)
                 chunks += closed
-            if held.held is None:
+            open_chunk = held.held
+            if open_chunk is None:
                 self._settle(held)
                 continue
-            if run.session not in self._uncovered and run.records:
+            if not records:
+                continue
+            if session not in self._uncovered:
                 # If a chunk closed, what is open came with this run.
-                index = -len(held.held.records) if closed else 0
-                mark = LowWater(run.records[index].offset or 0, run.before_ms[index])
-                entered.append((mark, run.session))
-            if run.session not in self._by_first:
-                first.append((held.held.opened_at_ms, run.session))
-            last.append((held.held.last_at_ms, run.session))
+                index = -len(open_chunk.records) if closed else 0
+                mark = LowWater(records[index].offset or 0, run.before_ms[index])
+                entered.append((mark, session))
+            if session not in self._deadlines:
+                opened.append((open_chunk.records[0].offset or 0, session))
+            touched.append((records[-1].offset or 0, session))
         # All of them stand after whatever is there; among each other, by the log and not by run.
         self._uncovered.update((session, mark) for mark, session in sorted(entered))
-        self._by_first.update((session, None) for _, session in sorted(first))
-        for _, session in sorted(last):
-            self._by_last[session] = None
-            self._by_last.move_to_end(session)
+        in_order = (map(itemgetter(1), sorted(it)) for it in (opened, touched))
+        self._deadlines.touch_all(*in_order)
         self.log_time_ms = log_time_ms
         chunks.sort(key=itemgetter(0))
         return [chunk for _, chunk in chunks]
@@ -185,9 +172,9 @@ class PartitionSessions:
         Whoever has taken enough may leave the rest: it is due until it is closed.
         """
         self._sort()
-        for order in (self._by_last, self._by_first):
-            while order:
-                held = self._open[next(iter(order))]
+        for due_next in (self._deadlines.next_idle, self._deadlines.next_aged):
+            while (session := due_next()) is not None:
+                held = self._open[session]
                 closed = held.tick(now_ms)
                 if not closed:
                     break
@@ -199,7 +186,7 @@ class PartitionSessions:
         """Close every open chunk because the source ended, in order of their first records."""
         self._sort()
         chunks: list[Chunk] = []
-        for session in list(self._by_first):
+        for session in list(self._deadlines):
             held = self._open[session]
             closed = held.finish()
             self._count_closed(closed)
@@ -216,13 +203,14 @@ class PartitionSessions:
     def oldest_opened_at_ms(self) -> int | None:
         """Log time of the first record of the oldest open chunk; ``None`` when none is open."""
         self._sort()
-        held = self._open[next(iter(self._by_first))].held if self._by_first else None
+        session = self._deadlines.next_aged()
+        held = None if session is None else self._open[session].held
         return None if held is None else held.opened_at_ms
 
     @property
     def dormant_bytes(self) -> int:
         """Memory of the sessions with nothing open."""
-        return self._dormant.size_bytes
+        return self._asleep.size_bytes
 
     def open_token_counts(self) -> Iterator[int]:
         """Yield the tokens of each open chunk."""
@@ -232,8 +220,8 @@ class PartitionSessions:
     def next_deadline_ms(self) -> int:
         """Deadline of the session that is due next; ``NEVER_MS`` when none is."""
         self._sort()
-        firsts = (next(iter(order)) for order in (self._by_last, self._by_first) if order)
-        return min((self._open[session].deadline_ms for session in firsts), default=NEVER_MS)
+        first = (self._deadlines.next_idle(), self._deadlines.next_aged())
+        return min((self._open[it].deadline_ms for it in first if it is not None), default=NEVER_MS)
 
     def low_water(self, next_offset: int) -> LowWater:
         """Return where a replay must start, given the offset that is read next."""
@@ -258,70 +246,43 @@ class PartitionSessions:
         held = self._open.get(session)
         if held is not None:
             return held.snapshot()
-        return self._asleep(session)
+        return self._asleep.get(session)
 
     def restore(self, state: SessionState) -> None:
         """Take ``state`` for its session, as a changelog entry gives it."""
         self.forget(state.session)
         if not state.records:
-            self._lull(state)
-            self._is_ended_sorted = False
+            self._asleep.restore(state)
             return
         self._open[state.session] = SessionAccumulator(state, self._policy)
         self.open_record_count += len(state.records)
-        self._restored_at_ms = max(self._restored_at_ms, state.last_at_ms)
-        self._is_sorted = False
+        self._deadlines.unsort(state.last_at_ms)
 
     def forget(self, session: str) -> None:
         """Drop ``session``; if it comes again it starts at ``t`` = 1."""
         held = self._open.pop(session, None)
         if held is not None and held.held is not None:
             self.open_record_count -= len(held.held.records)
-        self._dormant.pop(session)
-        self._ended.pop(session, None)
+        self._asleep.pop(session)
         self._leave(session)
 
     def drop_forgotten(self) -> list[str]:
         """Drop the ended sessions that are forgotten by now, and return them."""
-        if not self._is_ended_sorted:
-            self._ended = OrderedDict(sorted(self._ended.items(), key=itemgetter(1)))
-            self._is_ended_sorted = True
-        forgotten: list[str] = []
-        while self._ended:
-            session, ended_at_ms = next(iter(self._ended.items()))
-            if self.log_time_ms - ended_at_ms <= self._policy.forget_ms:
-                break
-            oldest_at_ms = self.oldest_opened_at_ms
-            if oldest_at_ms is not None and ended_at_ms >= oldest_at_ms:
-                break
-            self.forget(session)
-            forgotten.append(session)
-        return forgotten
+        if self._policy.forget_ms >= NEVER_MS:
+            return []
+        return self._asleep.drop_forgotten(self.log_time_ms, self.oldest_opened_at_ms)
 
     def _wake(self, session: str) -> SessionAccumulator:
-        state = self._dormant.pop(session) or SessionState.new(session)
-        state = _ended_at(state, self._ended.pop(session, 0))
+        state = self._asleep.pop(session) or SessionState.new(session)
         held = self._open[session] = SessionAccumulator(state, self._policy)
         return held
 
     def _settle(self, held: SessionAccumulator) -> None:
-        """Make a session without open records dormant."""
+        """Put a session without open records to sleep."""
         if held.held is None:
             del self._open[held.session]
-            self._lull(held.snapshot())
+            self._asleep.put(held.snapshot())
             self._leave(held.session)
-
-    def _asleep(self, session: str) -> SessionState | None:
-        state = self._dormant.get(session)
-        return state and _ended_at(state, self._ended.get(session, 0))
-
-    def _lull(self, state: SessionState) -> None:
-        self._dormant.put(
-            state.session.encode(), state.t, state.next_offset, state.digest, ended=state.ended
-        )
-        ended_at_ms = state.last_at_ms if self._is_forgetting else 0
-        if ended_at_ms:
-            self._ended[state.session] = ended_at_ms
 
     def _count_closed(self, chunks: Iterable[Chunk]) -> None:
         for chunk in chunks:
@@ -329,24 +290,8 @@ class PartitionSessions:
             self._leave(chunk.session)
 
     def _leave(self, session: str) -> None:
-        for order in (self._uncovered, self._by_last, self._by_first):
-            order.pop(session, None)
+        self._uncovered.pop(session, None)
+        self._deadlines.leave(session)
 
     def _sort(self) -> None:
-        """Put the two orders right after a restore.
-
-        A restored session may be newer than the records that the replay brings next, so until
-        log time has passed it, order of arrival is not order of time.
-        """
-        if self._is_sorted:
-            return
-        held = [(key, it.held) for key, it in self._open.items() if it.held is not None]
-        last, first = ((lambda it: it[1].last_at_ms), (lambda it: it[1].opened_at_ms))
-        self._by_last = OrderedDict.fromkeys(key for key, _ in sorted(held, key=last))
-        self._by_first = OrderedDict.fromkeys(key for key, _ in sorted(held, key=first))
-        self._is_sorted = self.log_time_ms >= self._restored_at_ms
-
-
-def _ended_at(state: SessionState, at_ms: int) -> SessionState:
-    """Return a state that no packed session tells whole: with when it ended, 0 if unknown."""
-    return replace(state, last_at_ms=at_ms) if at_ms else state
+        self._deadlines.sort(self._open, self.log_time_ms)

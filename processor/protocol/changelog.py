@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from processor.core.errors import ChangelogError
+from processor.core.errors import ChangelogError, StateError
 from processor.core.records import Carried, Headers, Record
 from processor.core.session_state import SessionState
 from processor.protocol.dead_letter_limit import DeadLetterMeter
@@ -69,6 +69,33 @@ class Counts(msgspec.Struct, array_like=True):
     dead_letters: int = 0
     ends: int = 0
     duplicates: int = 0
+
+    def unaccounted(self, staged_count: int, open_count: int) -> int:
+        """Return how many records are in no chunk, not open and no duplicates; 0, or it is a fault.
+
+        Args:
+            staged_count: Records read that ``records`` does not have yet.
+            open_count: Records that sessions hold.
+        """
+        if self.duplicates == UNKNOWN:
+            return 0
+        return self.records + staged_count - self.chunked - self.duplicates - open_count
+
+    def settle(self, open_count: int, seen: int, where: str) -> None:
+        """Find that every record is accounted for, and how many were duplicates if unknown.
+
+        Raises:
+            StateError: One is not.
+        """
+        if self.duplicates == UNKNOWN:
+            self.duplicates = max(self.records - self.chunked - open_count, 0)
+        if self.unaccounted(0, open_count):
+            message = (
+                f"{where}: {self.records} records were read up to offset {seen}, but "
+                f"{self.chunked} are in chunks, {open_count} open and {self.duplicates} "
+                "duplicates. Nothing more is committed: run `processor verify`, and report this"
+            )
+            raise StateError(message)
 
 
 class PartitionEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,7 +31,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from processor.clock import Clock
 from processor.core.errors import (
@@ -46,8 +46,10 @@ from processor.protocol.changelog import PARTITION_KEY, decode_partition
 from processor.protocol.job import Changelog, Job, JobState, Opened
 from processor.protocol.loading import OwnEntry
 from processor.protocol.port import Batch, PartitionBroker, TooLargeError
-from processor.protocol.stage import Closed, Stage
 from processor.protocol.start_checks import first_entry, survey_until_settled, world_agrees
+
+if TYPE_CHECKING:
+    from processor.protocol.stage import Closed
 
 #: Bound of a commit. The transaction's own timeout lies above it, so that the broker never
 #: gives a transaction up that we still wait for.
@@ -198,11 +200,13 @@ class Partition:
                 raise
             took_s = asyncio.get_running_loop().time() - began_s
             self._metrics.observe("processor_transaction_duration_seconds", took_s)
-            self._count(stage)
+            now_ms = self._clock.now_ms()
+            stage.tell(self._metrics, now_ms)
+            self.recent.extend((now_ms, it) for it in stage.closed[-RECENT_CHUNKS:])
             is_progress = bool(transaction.output) or transaction.next_offset > self._committed
             self._committed = transaction.next_offset
             if is_progress:
-                self.progressed_at_ms = self._clock.now_ms()
+                self.progressed_at_ms = now_ms
             return is_progress
 
     async def hold(self, timeout_s: float) -> None:
@@ -261,21 +265,6 @@ class Partition:
         # A partition that was closed and opened again meanwhile has a producer of its own.
         if self.state is state:
             await self.close()
-
-    def _count(self, stage: Stage) -> None:
-        """Tell of what has just been committed."""
-        stage.end_spans()
-        now_ms, metrics = self._clock.now_ms(), self._metrics
-        metrics.increment("processor_transactions_total", result="committed")
-        for (name, tags), value in stage.tally.items():
-            metrics.increment(name, value, **dict(tags))
-        for chunk in stage.closed:
-            metrics.observe("processor_chunk_tokens", chunk.token_count)
-            metrics.observe("processor_records_per_chunk", chunk.record_count)
-        if stage.appended_at_ms is not None:
-            waited_s = max(now_ms - stage.appended_at_ms, 0) / 1000
-            metrics.observe("processor_chunk_latency_seconds", waited_s)
-        self.recent.extend((now_ms, it) for it in stage.closed[-RECENT_CHUNKS:])
 
     def _check(self, is_current: Callable[[], bool]) -> None:
         if not is_current():

@@ -204,6 +204,10 @@ def grouped(
         if session is None:
             sessionless += [(index, errors[key]) for index in indexes]
             continue
+        if len(indexes) == 1:  # as most are where many sessions are open
+            index = indexes[0]
+            runs.append(Run(session, (made[index],), (at_ms[index],), (times_ms[index],)))
+            continue
         runs.append(
             Run(
                 session,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from processor.core.chunks import Chunk
 from processor.core.records import Carried
 from processor.core.session_state import SessionState
-from processor.metrics import MetricName
+from processor.metrics import MetricName, Metrics
 from processor.protocol.changelog import PARTITION_KEY, encode_session
 from processor.protocol.port import Message, Transaction
 from processor.protocol.tracing import ChunkSpan
@@ -113,6 +113,19 @@ class Stage:
         """Add a record that has no session."""
         self.tally["processor_dead_letters_total", (("reason", reason),)] += 1
         self._dead_letters.append(message)
+
+    def tell(self, metrics: Metrics, now_ms: int) -> None:
+        """Tell of what has just been committed, at ``now_ms``."""
+        self.end_spans()
+        metrics.increment("processor_transactions_total", result="committed")
+        for (name, tags), value in self.tally.items():
+            metrics.increment(name, value, **dict(tags))
+        for chunk in self.closed:
+            metrics.observe("processor_chunk_tokens", chunk.token_count)
+            metrics.observe("processor_records_per_chunk", chunk.record_count)
+        if self.appended_at_ms is not None:
+            waited_s = max(now_ms - self.appended_at_ms, 0) / 1000
+            metrics.observe("processor_chunk_latency_seconds", waited_s)
 
     def end_spans(self, error: BaseException | None = None) -> None:
         """Tell of all chunks that they are committed, or why not."""

@@ -101,11 +101,10 @@ class PartitionState:
     @property
     def unaccounted_record_count(self) -> int:
         """Records that are in no chunk, not open and no duplicates: 0, or something is wrong."""
-        counts = self.counts
-        if self.is_replaying or counts.duplicates == UNKNOWN:
+        if self.is_replaying:
             return 0
-        read = counts.records + self._stage.carried.total()
-        return read - counts.chunked - counts.duplicates - self.sessions.open_record_count
+        staged_count = self._stage.carried.total()
+        return self.counts.unaccounted(staged_count, self.sessions.open_record_count)
 
     def look_back(self, log_start: int) -> None:
         """Begin as far before the replay as records are remembered by their ids.
@@ -172,7 +171,9 @@ class PartitionState:
         self.counts.records += duplicates
         if self.counts.duplicates != UNKNOWN:
             self.counts.duplicates += duplicates
-        self._check_conservation()
+        if not self.is_replaying:
+            # Before anything more is durable.
+            self.counts.settle(self.sessions.open_record_count, self.seen, self._where)
         return stage.transaction(self._entry(), self.seen), stage
 
     def put(self, state: SessionState) -> None:
@@ -202,21 +203,6 @@ class PartitionState:
         state = self.sessions.state(session)
         if state is not None and state.records:
             message = f"session {session!r} has open records, which would be lost; end it first"
-            raise StateError(message)
-
-    def _check_conservation(self) -> None:
-        """Every record is in a chunk, open or a duplicate; before anything more is durable."""
-        if self.is_replaying:
-            return
-        counts, open_count = self.counts, self.sessions.open_record_count
-        if counts.duplicates == UNKNOWN:
-            counts.duplicates = max(counts.records - counts.chunked - open_count, 0)
-        if self.unaccounted_record_count:
-            message = (
-                f"{self._where}: {counts.records} records were read up to offset {self.seen}, but "
-                f"{counts.chunked} are in chunks, {open_count} open and {counts.duplicates} "
-                "duplicates. Nothing more is committed: run `processor verify`, and report this"
-            )
             raise StateError(message)
 
     def _feed_records(self, batch: Batch) -> None:

@@ -12,7 +12,7 @@ from processor.cli import VERBS, cli
 from processor.settings import SECRETS, Settings, env_name
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", ROOT / "Dockerfile", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "Dockerfile", *sorted((ROOT / "docs").rglob("*.md"))]
 DEPLOYED = [
     it for it in sorted((ROOT / "deploy").rglob("*")) if it.is_file() and it.suffix != ".lock"
 ]
