@@ -9,7 +9,6 @@ from typing import Any
 
 from processor.agents.chunker import chunker
 from processor.core.errors import ConfigError
-from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.kafka.flow import chunking
 from processor.kafka.table import SessionTable
@@ -19,7 +18,7 @@ from processor.partitioned_app import PartitionedApp
 from processor.protocol.chunking import ChunkerConfig
 from processor.protocol.dead_letter_limit import DeadLetterLimit
 from processor.protocol.tracing import PartitionTracing
-from processor.settings import Settings, listed
+from processor.settings import Settings
 from processor.settings_loading import load_settings
 
 
@@ -61,19 +60,9 @@ def create_app(settings: Settings) -> ChunkerApp:
 
 def chunker_config(settings: Settings) -> ChunkerConfig:
     """Return what the settings say about chunking."""
-    policy = ChunkPolicy(
-        max_tokens=settings.max_tokens,
-        flush=OrIdle(settings.idle_s) if settings.idle_s else None,
-        max_age_s=settings.max_age_s,
-        max_chunk_bytes=settings.max_chunk_bytes,
-        max_chunk_records=settings.max_chunk_records,
-        carry_headers=listed(settings.carry_headers),
-        deduplicate_records=settings.deduplicate_records,
-        forget_ended_after_s=settings.forget_ended_after_s,
-    )
     return ChunkerConfig(
         topic=settings.records_topic,
-        policy=policy,
+        policy=settings.chunk_policy,
         counter=counter_named(settings.token_counter),
         max_replay_records=settings.max_replay_records,
         start_at_end=settings.auto_offset_reset == "latest",

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
+from processor.core.chunks import FlushReason
+from processor.core.records import Carried
+
 MetricName = Literal[
     "processor_records_total",
     "processor_dead_letters_total",
@@ -62,7 +65,7 @@ METRICS: Final[Mapping[MetricName, Metric]] = {
     "processor_records_total": Metric(
         "counter",
         "Records of sessions, by how a chunk carries them.",
-        {"carried": ("value", "text", "base64")},
+        {"carried": tuple(Carried)},
     ),
     "processor_dead_letters_total": Metric(
         "counter",
@@ -87,7 +90,7 @@ METRICS: Final[Mapping[MetricName, Metric]] = {
     "processor_chunks_total": Metric(
         "counter",
         "Chunks committed, by what closed them.",
-        {"flush": ("idle", "age", "end", "bytes", "count", "tokens", "oversize")},
+        {"flush": tuple(FlushReason)},
     ),
     "processor_omitted_records_total": Metric(
         "counter", "Records too large for the chunks topic, left out of their chunk."

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from processor.core.chunks import FlushReason
 from processor.wire_models import WireChunk
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -27,7 +28,7 @@ _ABOUT: Final[dict[str, dict[str, str]]] = {
         "max_tokens": "The budget.",
         "over_budget": "It is one record above the budget.",
         "policy": "The rule it was cut by.",
-        "flush": "Why it closed: tokens, oversize, bytes, count, idle, age, end.",
+        "flush": f"Why it closed: {', '.join(FlushReason)}.",
         "final": "An end of session closed it; records after it go on with the next t.",
         "source": "Where its records stand.",
         "previous_digest": "Digest of the chunk before; of t=1 SHA-256 of the session's key.",

@@ -18,9 +18,22 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from processor.core.errors import ConfigError
+from processor.core.policy import ChunkPolicy, OrIdle
 
 SECRETS: Final = ("sasl_password", "sasl_oauthbearer_client_secret")
 PREFIX: Final = "PROCESSOR_"
+#: What ``Settings.chunk_policy`` is made of, with what counts.
+POLICY: Final = (
+    "max_tokens",
+    "token_counter",
+    "idle_s",
+    "max_age_s",
+    "max_chunk_bytes",
+    "max_chunk_records",
+    "carry_headers",
+    "deduplicate_records",
+    "forget_ended_after_s",
+)
 
 # Fields that every Kafka client has, under the names that other tools give them too.
 _KAFKA_FIELDS: Final = re.compile("bootstrap_|security_|sasl_|ssl_|group_|auto_offset_")
@@ -169,6 +182,20 @@ class Settings(BaseSettings):
     def routes_changelog_topic(self) -> str:
         """Topic of what `processor route` remembers, which carries the app's name."""
         return f"{require_app_id(self).app_id}-routes-changelog"
+
+    @property
+    def chunk_policy(self) -> ChunkPolicy:
+        """The rule that chunks are cut by."""
+        return ChunkPolicy(
+            max_tokens=self.max_tokens,
+            flush=OrIdle(self.idle_s) if self.idle_s else None,
+            max_age_s=self.max_age_s,
+            max_chunk_bytes=self.max_chunk_bytes,
+            max_chunk_records=self.max_chunk_records,
+            carry_headers=listed(self.carry_headers),
+            deduplicate_records=self.deduplicate_records,
+            forget_ended_after_s=self.forget_ended_after_s,
+        )
 
     @property
     def header_paths(self) -> tuple[tuple[str, str], ...]:

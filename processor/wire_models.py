@@ -79,16 +79,7 @@ class WirePolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, policy: ChunkPolicy) -> "WirePolicy":
         """Return ``policy`` as chunks name it."""
-        return cls(
-            policy.flush_tokens,
-            _plain(policy.idle_s),
-            _plain(policy.max_age_s),
-            policy.max_chunk_bytes,
-            policy.max_chunk_records,
-            policy.carry_headers,
-            policy.deduplicate_records,
-            _plain(policy.forget_ended_after_s),
-        )
+        return cls(**{it: _plain(getattr(policy, it)) for it in cls.__struct_fields__})
 
     def rule(self, token_counter: str, max_tokens: int) -> dict[str, Any]:
         """Return all that chunk boundaries depend on, by name, as the changelog keeps it."""
@@ -139,9 +130,9 @@ def decode_chunk(line: bytes) -> WireChunk:
     return chunk
 
 
-def _plain(seconds: float) -> float:
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a number or names of headers
     """Return whole seconds as an integer, so that 300 stands as ``300``."""
-    return int(seconds) if seconds == int(seconds) else seconds
+    return int(value) if isinstance(value, float) and value == int(value) else value
 
 
 def _header_value(value: str | WireBytes | None) -> bytes | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -36,11 +37,7 @@ def chunk(settings: Settings, rule: SessionRule, file: str, format_name: str | N
     tool's; a line of anything else is of its file's session.
     """
     # Lines of a file carry no time, so nothing closes by time.
-    policy = ChunkPolicy(
-        max_tokens=settings.max_tokens,
-        max_chunk_bytes=settings.max_chunk_bytes,
-        max_chunk_records=settings.max_chunk_records,
-    )
+    policy = replace(policy_of_lines(settings), flush=None, max_age_s=0.0)
     counter = counter_named(settings.token_counter)
     output = click.get_binary_stream("stdout")
     with records_in_file(file, rule, format_name) as records:
@@ -48,6 +45,13 @@ def chunk(settings: Settings, rule: SessionRule, file: str, format_name: str | N
             output.write(line + b"\n")
             # A reader of a pipe wants a chunk when it closes.
             output.flush()
+
+
+def policy_of_lines(settings: Settings) -> ChunkPolicy:
+    """Return the policy of the settings, less what only records of a log have: headers, ends."""
+    return replace(
+        settings.chunk_policy, carry_headers=(), deduplicate_records=0, forget_ended_after_s=0.0
+    )
 
 
 def chunk_records(

@@ -13,7 +13,6 @@ from processor.app import chunker_config
 from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
 from processor.cli.progress import counted, progress_bar
 from processor.cli.stopped import (
-    POLICY,
     NoMember,
     chosen_partitions,
     commit_state,
@@ -32,7 +31,7 @@ from processor.protocol.loading import all_entries
 from processor.protocol.port import Survey
 from processor.protocol.rebuild import Rebuild, Rebuilt, check_nothing_deleted
 from processor.protocol.start_checks import SESSION_REMEDIES, check_changelog_whole
-from processor.settings import Settings
+from processor.settings import POLICY, Settings
 
 
 class _Consent(NamedTuple):

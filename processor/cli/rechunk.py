@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Final, ParamSpec
 import click
 from aiokafka import TopicPartition
 
-from processor.cli.chunk import cut_records, records_in_file
+from processor.cli.chunk import cut_records, policy_of_lines, records_in_file
 from processor.cli.options import (
     KAFKA,
     format_option,
@@ -20,7 +20,6 @@ from processor.cli.options import (
 )
 from processor.cli.rechunk_view import change_row, change_text, summary_row, summary_text
 from processor.cli.session_log import seen_at
-from processor.core.policy import ChunkPolicy, OrIdle
 from processor.counters import counter_named
 from processor.feeding.choice import SessionRule
 from processor.formats.fields import EVENT_TIME
@@ -143,13 +142,7 @@ async def _log(settings: Settings, session: str | None, printer: _Printer) -> No
 def _file(
     settings: Settings, file: str, rule: SessionRule, format_name: str | None, printer: _Printer
 ) -> None:
-    policy = ChunkPolicy(
-        settings.max_tokens,
-        flush=OrIdle(settings.idle_s) if settings.idle_s else None,
-        max_age_s=settings.max_age_s,
-        max_chunk_bytes=settings.max_chunk_bytes,
-        max_chunk_records=settings.max_chunk_records,
-    )
+    policy = policy_of_lines(settings)
     counter = counter_named(settings.token_counter)
     with records_in_file(file, rule, format_name) as records:
         for chunk in cut_records(timed(records), policy, counter):

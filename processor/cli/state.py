@@ -15,7 +15,6 @@ from processor.cli.partition_view import PartitionView, open_counts
 from processor.cli.rebuild import rebuild
 from processor.cli.shown import printable
 from processor.cli.stopped import (
-    POLICY,
     NoMember,
     chosen_partitions,
     commit_state,
@@ -38,7 +37,7 @@ from processor.protocol.changelog import (
 from processor.protocol.loading import all_entries
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.start_checks import first_entry, world_agrees
-from processor.settings import Settings
+from processor.settings import POLICY, Settings
 
 
 @click.group()

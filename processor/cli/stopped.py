@@ -17,18 +17,6 @@ from processor.settings import Settings
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: What ``settings_options`` offers where a policy is needed.
-POLICY: Final = (
-    "max_tokens",
-    "token_counter",
-    "idle_s",
-    "max_age_s",
-    "max_chunk_bytes",
-    "max_chunk_records",
-    "carry_headers",
-    "deduplicate_records",
-    "forget_ended_after_s",
-)
 #: Below the transaction's own timeout: a commit given up here is given up by the broker too.
 _COMMIT_TIMEOUT_S: Final = 25.0
 

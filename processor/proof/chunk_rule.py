@@ -13,7 +13,7 @@ from processor.nesting import are_shallow
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
 from processor.wire import RECORD_BYTES, ChunkEncoder, read_value
-from processor.wire_models import WireChunk
+from processor.wire_models import WireChunk, WirePolicy
 
 # Record(...) goes through a Python function that namedtuple makes; this does not.
 _new_record: Final = partial(tuple.__new__, Record)
@@ -98,17 +98,10 @@ def policy_of(chunk: WireChunk) -> ChunkPolicy:
     Raises:
         ConfigError: There can't be such a policy.
     """
-    wire = chunk.policy
-    return ChunkPolicy(
-        chunk.max_tokens,
-        flush=OrIdle(wire.idle_s) if wire.idle_s else Tokens(wire.flush_tokens),
-        max_age_s=wire.max_age_s,
-        max_chunk_bytes=wire.max_chunk_bytes,
-        max_chunk_records=wire.max_chunk_records,
-        deduplicate_records=wire.deduplicate_records,
-        carry_headers=wire.carry_headers,
-        forget_ended_after_s=wire.forget_ended_after_s,
-    )
+    named = {it: getattr(chunk.policy, it) for it in WirePolicy.__struct_fields__}
+    flush_tokens, idle_s = named.pop("flush_tokens"), named.pop("idle_s")
+    flush = OrIdle(idle_s) if idle_s else Tokens(flush_tokens)
+    return ChunkPolicy(chunk.max_tokens, flush=flush, **named)
 
 
 def rule_of(chunk: WireChunk, scope: Scope) -> Rule:

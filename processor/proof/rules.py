@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from processor.core.chunks import FlushReason
 from processor.proof.report import FaultKind
 from processor.wire_models import WireChunk
 
 NEVER_MS: Final = 1 << 62
 _BY_TIME: Final = ("idle", "age")
-_REASONS: Final = (*_BY_TIME, "end", "bytes", "count", "tokens", "oversize")
+_REASONS: Final = frozenset(FlushReason)
 
 
 class Logged(NamedTuple):

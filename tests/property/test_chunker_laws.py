@@ -15,7 +15,7 @@ from processor.core.policy import ChunkPolicy, Tokens
 from processor.core.records import Record
 from processor.core.session_state import SessionState
 from tests.builders import chunk_all, record, records, values
-from tests.strategies import BUDGET, policies, token_counts
+from tests.strategies import BUDGET, logs, policies, token_counts
 
 streams = st.lists(token_counts, max_size=60)
 
@@ -78,11 +78,14 @@ def test_digests_chain_from_the_session_to_the_last_chunk(tokens):
         assert chunk.digest == digest
 
 
-@given(streams, policies)
-def test_the_shortcut_agrees_with_the_table_of_rules(tokens, policy):
+def log_times(log):
+    return list(itertools.accumulate((one.timestamp_ms for one, _ in log), max))
+
+
+@given(logs(names=("s1",), ends=False), policies)
+def test_the_shortcut_agrees_with_the_table_of_rules(log, policy):
     held = SessionAccumulator(SessionState.new("s1"), policy)
-    for one in records(tokens):
-        now_ms = one.timestamp_ms
+    for (one, _), now_ms in zip(log, log_times(log), strict=True):
         why = held.held and why_flush(held.held, one, policy, now_ms)
         before = held.t if held.held else None
         closed = [chunk for chunk in held.push(one, now_ms) if one not in chunk.records]
@@ -90,14 +93,14 @@ def test_the_shortcut_agrees_with_the_table_of_rules(tokens, policy):
             assert [chunk.flush for chunk in closed] == ([why] if why else [])
 
 
-@given(streams, policies, st.integers(0, 60))
-def test_a_run_of_records_is_as_pushing_each(tokens, policy, cut):
-    stream = records(tokens)
+@given(logs(names=("s1",), ends=False), policies, st.integers(0, 40))
+def test_a_run_of_records_is_as_pushing_each(log, policy, cut):
+    stream, times_ms = [one for one, _ in log], log_times(log)
     single, runs = (SessionAccumulator(SessionState.new("s1"), policy) for _ in range(2))
-    chunks = [chunk for one in stream for chunk in single.push(one, one.timestamp_ms)]
+    chunks = [chunk for it in zip(stream, times_ms, strict=True) for chunk in single.push(*it)]
     found = []
-    for part in (stream[:cut], stream[cut:]):
-        closed = runs.push_run(part, [one.timestamp_ms for one in part])
+    for part in (slice(cut), slice(cut, None)):
+        closed = runs.push_run(stream[part], times_ms[part])
         assert all(offset >= chunk.next_offset - 1 for offset, chunk in closed)
         found += [chunk for _, chunk in closed]
     assert found == chunks

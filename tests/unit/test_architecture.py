@@ -15,7 +15,7 @@ ARROWS = {
     "wire_models": {"core"},
     "wire": {"core", "headers", "nesting", "wire_models"},
     "schema": {"core", "wire_models"},
-    "metrics": set(),
+    "metrics": {"core"},
     "clock": set(),
     "counters": {"core"},
     "formats": {"core"},

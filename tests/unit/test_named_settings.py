@@ -8,7 +8,7 @@ import click
 import pytest
 import yaml
 
-from processor.cli import cli
+from processor.cli import VERBS, cli
 from processor.settings import SECRETS, Settings, env_name
 
 ROOT = Path(__file__).parents[2]
@@ -64,3 +64,8 @@ def test_every_command_that_is_shown_is_one(path):
         options = {it for option in command.params for it in (*option.opts, *option.secondary_opts)}
         given = {it.partition("=")[0] for it in arguments if it.startswith("-")}
         assert given <= options | {"--help"}, (command.name, given - options)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_its_row_in_the_readme(verb):
+    assert re.search(rf"^\| `{verb}[ `]", DOCUMENTS[0].read_text(), re.MULTILINE)

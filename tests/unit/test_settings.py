@@ -12,57 +12,8 @@ from processor.settings import (
     require_app_id,
 )
 from processor.settings_loading import load_settings
+from tests.setting_names import NAMES
 
-# Written out, not derived: these names are a promise to operators.
-NAMES = {
-    "KAFKA_BOOTSTRAP_SERVERS": ("bootstrap_servers", "b:1,c:2"),
-    "KAFKA_SECURITY_PROTOCOL": ("security_protocol", "SSL"),
-    "KAFKA_SASL_MECHANISM": ("sasl_mechanism", "SCRAM-SHA-512"),
-    "KAFKA_SASL_USERNAME": ("sasl_username", "ada"),
-    "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL": (
-        "sasl_oauthbearer_token_endpoint_url",
-        "https://login.example.test/token?tenant=1",
-    ),
-    "KAFKA_SASL_OAUTHBEARER_CLIENT_ID": ("sasl_oauthbearer_client_id", "ada"),
-    "KAFKA_SASL_OAUTHBEARER_SCOPE": ("sasl_oauthbearer_scope", "records chunks"),
-    "KAFKA_SASL_OAUTHBEARER_TOKEN_FILE": ("sasl_oauthbearer_token_file", Path("token")),
-    "KAFKA_SSL_CA_LOCATION": ("ssl_ca_location", Path("ca.pem")),
-    "KAFKA_GROUP_INSTANCE_ID": ("group_instance_id", "worker-1"),
-    "KAFKA_AUTO_OFFSET_RESET": ("auto_offset_reset", "latest"),
-    "PROCESSOR_APP_ID": ("app_id", "memory"),
-    "PROCESSOR_RECORDS_TOPIC": ("records_topic", "r"),
-    "PROCESSOR_CHUNKS_TOPIC": ("chunks_topic", "c"),
-    "PROCESSOR_DEAD_LETTER_TOPIC": ("dead_letter_topic", "d"),
-    "PROCESSOR_TELEMETRY_TOPIC": ("telemetry_topic", "t"),
-    "PROCESSOR_TELEMETRY_FORMAT": ("telemetry_format", "otel"),
-    "PROCESSOR_SESSION_FIELDS": ("session_fields", "a.b,c"),
-    "PROCESSOR_HEADER_FIELDS": ("header_fields", "user=a.b"),
-    "PROCESSOR_POSITIONS_TOPIC": ("positions_topic", "p"),
-    "PROCESSOR_MAX_TOKENS": ("max_tokens", 7),
-    "PROCESSOR_TOKEN_COUNTER": ("token_counter", "words"),
-    "PROCESSOR_IDLE_S": ("idle_s", 1.5),
-    "PROCESSOR_MAX_AGE_S": ("max_age_s", 2.5),
-    "PROCESSOR_MAX_CHUNK_BYTES": ("max_chunk_bytes", 8),
-    "PROCESSOR_MAX_CHUNK_RECORDS": ("max_chunk_records", 9),
-    "PROCESSOR_CARRY_HEADERS": ("carry_headers", "event-time, user-id"),
-    "PROCESSOR_MAX_DEAD_LETTER_RATIO": ("max_dead_letter_ratio", 0.5),
-    "PROCESSOR_MAX_CONSECUTIVE_DEAD_LETTERS": ("max_consecutive_dead_letters", 0),
-    "PROCESSOR_DEDUPLICATE_RECORDS": ("deduplicate_records", 5000),
-    "PROCESSOR_TRACING": ("tracing", True),
-    "PROCESSOR_FORGET_ENDED_AFTER_S": ("forget_ended_after_s", 86400.0),
-    "PROCESSOR_CLOCK_GRACE_S": ("clock_grace_s", 0.0),
-    "PROCESSOR_COMMIT_INTERVAL_S": ("commit_interval_s", 0.5),
-    "PROCESSOR_COMPRESSION": ("compression", "lz4"),
-    "PROCESSOR_MAX_REPLAY_RECORDS": ("max_replay_records", 11),
-    "PROCESSOR_SESSION_TIMEOUT_S": ("session_timeout_s", 12.0),
-    "PROCESSOR_STUCK_AFTER_S": ("stuck_after_s", 0.0),
-    "PROCESSOR_HTTP_HOST": ("http_host", "::"),
-    "PROCESSOR_HTTP_PORT": ("http_port", 9100),
-    "PROCESSOR_ACCEPT_POLICY_CHANGE": ("accept_policy_change", True),
-    "PROCESSOR_CREATE_TOPICS": ("create_topics", False),
-    "PROCESSOR_LOG_FORMAT": ("log_format", "console"),
-    "PROCESSOR_LOG_LEVEL": ("log_level", "debug"),
-}
 TESTED_TOGETHER = {*SECRETS, "ssl_certificate_location", "ssl_key_location"}
 
 

@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from processor.core.errors import ConfigError
-from processor.counters import count_tokens, counter_named, has_counter
+from processor.counters import COUNTERS, FILE_COUNTERS, count_tokens, counter_named, has_counter
 from processor.settings import Settings
 from tests.builders import WordCounter
+
+ROOT = Path(__file__).parents[3]
 
 
 class FirstWords(WordCounter):
@@ -32,6 +35,13 @@ def test_unknown_name_is_told_with_the_choices(name):
         ConfigError, match=f"TOKEN_COUNTER={name}: no such counter; choose from qwen"
     ):
         counter_named(name)
+
+
+@pytest.mark.parametrize("name", [*COUNTERS, *(f"{it}:PATH" for it in FILE_COUNTERS)])
+def test_counter_is_among_those_that_settings_and_documents_offer(name):
+    assert name in Settings.model_fields["token_counter"].description
+    assert f"`{name}`" in (ROOT / "README.md").read_text()
+    assert f"\n| `{name}`" in (ROOT / "docs" / "tokens.md").read_text()
 
 
 def test_counter_is_made_once():

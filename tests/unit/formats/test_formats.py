@@ -55,6 +55,11 @@ def test_an_unknown_format_names_those_there_are():
         format_named("xml", FormatOptions(), {})
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_its_row_in_the_document(name):
+    assert f"\n| `{name}` |" in (DATA.parents[1] / "docs" / "formats.md").read_text()
+
+
 def test_the_last_format_takes_anything():
     assert list(FORMATS)[-1] == "jsonl"
 

@@ -3,10 +3,13 @@
 import pytest
 
 from processor.ops.exposition import Exposition
-from processor.ops.vitals import Vitals, VitalsReader
+from processor.ops.vitals import PartitionVitals, Vitals, VitalsReader
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Head
 from tests.unit.protocol.story import CONFIG, Story, raw
+
+#: A partition of which every gauge has a value.
+ALL_KNOWN = PartitionVitals(0, "ready", lag_records=0, lag_s=0.0, progressed_at_ms=9)
 
 
 class Member:

@@ -3,6 +3,7 @@
 import math
 import random
 
+from processor.core.chunks import FlushReason
 from processor.protocol.partition import RECENT_CHUNKS
 
 NOW_MS = 1_764_500_000_000
@@ -32,7 +33,7 @@ def keeping_up():
         "counts": {
             "records": {"value": 123_456_789, "text": 3, "base64": 0},
             "chunks": {
-                **dict.fromkeys(("age", "count"), 0),
+                **dict.fromkeys(FlushReason, 0),
                 "idle": 1203,
                 "end": 431,
                 "bytes": 2,

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
+from importlib.resources import files
 
 import pytest
 from aiohttp import ClientSession
 
+from processor.core.chunks import FlushReason
 from processor.demo.local_broker import free_ports
 from processor.kafka.flow import chunking
 from processor.ops.counting import CountingMetrics
@@ -132,3 +135,9 @@ def test_every_answer_keeps_to_itself(path):
     headers = play(story)
     assert headers["Cache-Control"] == "no-store"
     assert headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_page_has_words_for_every_reason_to_close_a_chunk():
+    page = files("processor.ops").joinpath("status.html").read_text()
+    words = re.search(r"function reasons\(\).*?\n}", page, re.DOTALL)[0]
+    assert [it for it in FlushReason if f"{it}: " not in words] == []

@@ -6,16 +6,14 @@ import pytest
 
 from processor.metrics import METRICS
 from processor.ops.counting import CountingMetrics
-from processor.ops.vitals import PartitionVitals
 from tests.queries import DEPLOY, alerts, asked, queries, unanswered
-from tests.unit.ops.seeing import exposition
+from tests.unit.ops.seeing import ALL_KNOWN, exposition
 
 QUERIES = list(queries())
 
 
 def metrics():
-    partition = PartitionVitals(0, "ready", lag_records=0, lag_s=0.0, progressed_at_ms=9)
-    return exposition(CountingMetrics(), partition).text("")[0].decode()
+    return exposition(CountingMetrics(), ALL_KNOWN).text("")[0].decode()
 
 
 def test_every_query_finds_its_series_and_labels():
