@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from benchmarks.peers.chunking import MAX_TOKENS, chunk_of
+from benchmarks.peers.chunking import MAX_TOKENS, chunk_of, tokens_of
 from tests.e2e.log_reading import Message
 
 
@@ -48,7 +48,7 @@ def expected_of(records: Iterable[Message]) -> Expected:
     held: dict[bytes, _Open] = defaultdict(_Open)
     for record in records:
         session, line = record.key or b"", record.value or b""
-        tokens = max(1, -(-len(line.decode()) // 4))
+        tokens = tokens_of(line)
         chunk = held[session]
         if chunk.lines and chunk.tokens + tokens > MAX_TOKENS:
             digests[session].append(_digest(chunk_of(session, chunk.t, chunk.lines)))

@@ -1,7 +1,6 @@
 """Makes a topic and loads made transcripts into it, in whole batches."""
 
 import asyncio
-import functools
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -10,16 +9,17 @@ from typing import NamedTuple
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import for_code
-from aiokafka.partitioner import DefaultPartitioner
 from more_itertools import chunked
 
 from processor.demo.transcripts import transcripts
+from processor.kafka.partitioner import partitioner
 
 PARTITIONS = 4
 SESSIONS = 256
 MAX_LINE_BYTES = 8_192
 SEED = 7
 _LINES_AT_ONCE = 5_000
+_partition_of = partitioner(PARTITIONS)
 
 
 class Line(NamedTuple):
@@ -104,10 +104,3 @@ async def _send_run(
             batch.append(key=session, value=value, timestamp=created_at_ms)
     deliveries.append(await producer.send_batch(batch, topic, partition=partition))
     await asyncio.gather(*deliveries)
-
-
-@functools.cache
-def _partition_of(session: bytes) -> int:
-    partitions = list(range(PARTITIONS))
-    chosen: int = DefaultPartitioner()(session, partitions, partitions)
-    return chosen

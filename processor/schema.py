@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from processor.core.chunks import FlushReason
-from processor.wire import WireChunk
+from processor.wire_models import WireChunk
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _OMITTED: Final = ("omitted", "bytes", "sha256")

@@ -7,6 +7,8 @@ from typing import Final
 from processor.core.records import Record
 from processor.metrics import METRICS, MetricName
 
+__all__ = ["CRASH", "FakeClock", "RecordingMetrics", "SourceCrashError", "VecSource"]
+
 
 class SourceCrashError(Exception):
     """What ``CRASH`` raises."""

@@ -1,7 +1,6 @@
 """A headless Chromium, driven over its own DevTools protocol."""
 
 import asyncio
-import base64
 import itertools
 import os
 import shutil
@@ -94,11 +93,6 @@ class Tab:
         while not await self.evaluate(expression):
             assert time.monotonic() < deadline, f"never so: {expression}"
             await asyncio.sleep(POLL_S)
-
-    async def screenshot(self):
-        """Return the whole page as a PNG."""
-        told = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
-        return base64.b64decode(told["data"])
 
     async def close(self):
         await self.call("Page.close")

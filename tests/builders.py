@@ -56,6 +56,35 @@ def chunk_lines(*texts: bytes, session: str = "s", max_tokens: int = 2) -> list[
     return [encode(it) for it in found]
 
 
+def chunk_document(**fields: object) -> dict[str, object]:
+    """A chunk as its JSON says it, made up: its digests are those of nothing."""
+    chunk = {
+        "schema_version": 1,
+        "session": "s",
+        "t": 1,
+        "records": [
+            {"offset": 40, "timestamp_ms": 1, "token_count": 1037, "text": "secret \u2028 ü"}
+        ],
+        "token_count": 1037,
+        "token_counter": "chars_over_four",
+        "max_tokens": 5000,
+        "over_budget": False,
+        "policy": {
+            "flush_tokens": 5000,
+            "idle_s": 300,
+            "max_age_s": 0,
+            "max_chunk_bytes": 900000,
+            "max_chunk_records": 10000,
+        },
+        "flush": "tokens",
+        "final": False,
+        "source": {"topic": "records", "partition": 3, "first_offset": 40, "last_offset": 41},
+        "previous_digest": "00",
+        "digest": "11",
+    }
+    return chunk | fields
+
+
 def told_records(*texts: bytes, session: str = "s", headers: Headers = ()) -> list[Record]:
     """Records with these values, a second apart, at offsets from 0."""
     return [

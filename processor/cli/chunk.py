@@ -9,13 +9,13 @@ from typing import BinaryIO, cast
 import click
 
 from processor.cli.options import format_option, session_options, settings_options
-from processor.cli.reading import STDIN, Choice, SessionRule, split_first
 from processor.core.chunks import Chunk
 from processor.core.errors import RecordError
 from processor.core.policy import ChunkPolicy
 from processor.core.records import Record
 from processor.core.sessions import PartitionSessions
 from processor.counters import TokenCounter, count_tokens, counter_named
+from processor.feeding.choice import STDIN, Choice, SessionRule, split_first
 from processor.formats import ANY_LINES
 from processor.formats.format import Headers
 from processor.settings import Settings

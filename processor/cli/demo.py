@@ -6,14 +6,15 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from pathlib import Path
 from typing import Final
 
 import click
 from aiokafka import AIOKafkaProducer
 
-from processor.cli.tail import chunks_as_they_land, describe
+from processor.cli.tail import describe
+from processor.client.delivery import following
 from processor.demo.brokers import Broker, choose
 from processor.demo.processes import Verb, remove_from_group
 from processor.demo.transcripts import transcripts
@@ -22,7 +23,7 @@ from processor.kafka.consumer_settings import client_id
 from processor.kafka.topics import create_topics
 from processor.settings_loading import load_settings
 from processor.sources.jsonl import read_lines
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 
 _RECORDS: Final = 12_000
 _SESSIONS: Final = 41
@@ -118,7 +119,7 @@ class _Demo:
 
     async def _show_until_ended(self, sessions: set[str]) -> None:
         open_sessions = set(sessions)
-        async with chunks_as_they_land(self._settings, from_start=True) as messages:
+        async with following(self._settings) as (messages, _), aclosing(messages):
             async for message in messages:
                 chunk = decode_chunk(message.value or b"")
                 click.echo(describe(chunk))

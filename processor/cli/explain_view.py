@@ -9,7 +9,7 @@ from processor.cli.shown import moment, printable
 from processor.proof.explain import Came, Closer, Closing, Mark, ruler
 from processor.proof.rules import Logged
 from processor.proof.seen import Seen
-from processor.wire import WireChunk
+from processor.wire_models import WireChunk
 
 _WIDTH: Final = 40
 _EDGES: Final = {"idle": "last", "age": "first"}

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, get_args
 
 import click
 
-from processor.cli.reading import SessionRule
+from processor.feeding.choice import SessionRule
 from processor.formats import FORMATS
 from processor.ops.logging import configure_logging
 from processor.settings import Settings, env_name, flag_names, require_app_id

@@ -1,21 +1,25 @@
 """``processor produce``: lines of files into the records topic."""
 
 import asyncio
+import logging
 import re
+import signal
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
 
-from processor.cli.follow import Following, follow_until_stopped
 from processor.cli.options import KAFKA, format_option, session_options, settings_options
 from processor.cli.progress import progress_bar
-from processor.cli.reading import STDIN, Choice, SessionRule
-from processor.cli.sending import Sender, Summary, kafka_producer, send_files
+from processor.feeding.choice import STDIN, Choice, SessionRule
+from processor.feeding.following import Following
+from processor.feeding.sending import Sender, Summary, kafka_producer, send_files
 from processor.kafka.ledger import Ledger
 from processor.settings import Settings
 from processor.sources.finding import find_transcripts
+
+_log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -82,7 +86,19 @@ def _follow(settings: Settings, roots: Sequence[str], choice: Choice, name: str 
         raise click.UsageError(msg)
     ledger = Ledger(settings, name, settings.records_topic)
     following = Following(ledger, settings.records_topic, roots, choice)
-    asyncio.run(follow_until_stopped(following))
+    asyncio.run(_follow_until_stopped(following))
+
+
+async def _follow_until_stopped(following: Following) -> None:
+    """Run until SIGINT or SIGTERM."""
+    running = asyncio.ensure_future(following.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, running.cancel)
+    try:
+        await running
+    except asyncio.CancelledError:
+        _log.info("stopped", extra={"records": following.record_count})
 
 
 def transcripts_at(file: str) -> Iterable[str]:

@@ -18,10 +18,10 @@ from processor.cli.options import (
     session_options,
     settings_options,
 )
-from processor.cli.reading import SessionRule
 from processor.cli.rechunk_view import change_row, change_text, summary_row, summary_text
 from processor.cli.session_log import seen_at
 from processor.counters import counter_named
+from processor.feeding.choice import SessionRule
 from processor.formats.fields import EVENT_TIME
 from processor.formats.format import Headers
 from processor.kafka.connection import client_settings

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from processor.core.errors import NoSessionError
 from processor.formats.fields import session_in
 from processor.formats.json_line import JsonLine
 from processor.kafka.connection import client_settings
+from processor.kafka.partitioner import crc32
 from processor.kafka.reading import message_count
 from processor.kafka.redriving import Plan, Summary, send_again, would_send
 from processor.kafka.topics import describe_topic
@@ -28,7 +28,7 @@ class _How(NamedTuple):
 
     partitioner: str
     is_dry_run: bool
-    is_forgotten: bool
+    is_topic_new: bool
 
 
 @click.command()
@@ -51,7 +51,7 @@ class _How(NamedTuple):
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Say what would be done.")
 @click.option(
     "--forget",
-    "is_forgotten",
+    "is_topic_new",
     is_flag=True,
     help="Take none for redriven, the dead-letter topic having been deleted and made anew.",
 )
@@ -78,8 +78,9 @@ def redrive(
         msg = "give the letters a session: either --session NAME or --session-field PATH"
         raise click.UsageError(msg)
     choice = replace(choice, origin_topic=settings.records_topic)
-    plan = Plan(choice, _session_rule(session, session_field))
     asked = _How(**how)
+    rule = _session_rule(session, session_field)
+    plan = Plan(choice, rule, is_topic_new=asked.is_topic_new)
     summary = asyncio.run(_redrive(settings, plan, asked))
     row = _document(summary, is_dry_run=asked.is_dry_run)
     click.echo(json.dumps(row) if output == "json" else _sentence(row, settings))
@@ -94,11 +95,11 @@ async def _redrive(settings: Settings, plan: Plan, how: _How) -> Summary:
     letters = await describe_topic(settings, letter_topic)
     records = await describe_topic(settings, settings.records_topic, "Write")
     if how.partitioner == "crc32":
-        plan = replace(plan, partition_of=lambda key: zlib.crc32(key) % records.partition_count)
+        plan = replace(plan, partition_of=crc32(records.partition_count))
     length = await message_count(client_settings(settings), letter_topic, letters.partition_count)
     run = would_send if how.is_dry_run else send_again
     with progress_bar("redriving", length) as bar:
-        return await run(settings, plan, bar.update, is_forgotten=how.is_forgotten)
+        return await run(settings, plan, bar.update)
 
 
 def _session_rule(session: str | None, field: str | None) -> Callable[[Letter], str]:

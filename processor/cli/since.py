@@ -8,12 +8,12 @@ import click
 
 from processor.clock import SystemClock
 
-_UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNITS_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _AGO: Final = re.compile(r"(\d+)([smhd])", re.ASCII)
 
 
 def since_ms(text: str, now_ms: int) -> int:
-    """Return the instant that a text names, in Unix milliseconds.
+    """Return the instant that a text names, in Unix milliseconds; 0 for any before 1970.
 
     Args:
         text: ISO 8601, in UTC where it names no zone; or a number and s, m, h or d.
@@ -22,11 +22,12 @@ def since_ms(text: str, now_ms: int) -> int:
     Raises:
         ValueError: It is neither.
     """
-    ago = _AGO.fullmatch(text)
-    if ago is not None:
-        return now_ms - int(ago[1]) * _UNITS[ago[2]]
-    at = datetime.fromisoformat(text)
-    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1_000)
+    if ago := _AGO.fullmatch(text):
+        since = now_ms - int(ago[1]) * _UNITS_MS[ago[2]]
+    else:
+        at = datetime.fromisoformat(text)
+        since = round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1_000)
+    return max(0, since)  # Kafka knows no time before it
 
 
 class _Since(click.ParamType):

@@ -10,7 +10,7 @@ import click
 from aiokafka import TopicPartition
 
 from processor.app import chunker_config
-from processor.cli.options import KAFKA, TOPICS, output_option, settings_options
+from processor.cli.options import KAFKA, TOPICS, output_option, session_name, settings_options
 from processor.cli.partition_view import PartitionView, open_counts
 from processor.cli.rebuild import rebuild
 from processor.cli.shown import printable
@@ -49,7 +49,12 @@ state.add_command(rebuild)
 
 
 @state.command()
-@click.option("--session", metavar="NAME", help="Show one session instead of the partitions.")
+@click.option(
+    "--session",
+    metavar="NAME",
+    callback=session_name,
+    help="Show one session instead of the partitions.",
+)
 @output_option
 @settings_options(*KAFKA, *TOPICS, *POLICY)
 def show(settings: Settings, session: str | None, output: str) -> None:

@@ -7,9 +7,9 @@ from typing import Final, ParamSpec, TypeVar
 import click
 from aiokafka import TopicPartition
 
-from processor.core.errors import UnreachableError
+from processor.core.errors import ConfigError, UnreachableError
 from processor.kafka.broker import KafkaPartitionBroker
-from processor.kafka.groups import group_members
+from processor.kafka.groups import described_group
 from processor.kafka.topics import describe_topic
 from processor.protocol.port import Transaction
 from processor.settings import Settings
@@ -82,11 +82,18 @@ async def refuse_members(settings: Settings, action: str) -> None:
 
     Raises:
         ClickException: There are members; the message names them.
+        ConfigError: The brokers don't tell.
         UnreachableError: No broker answers.
     """
-    if members := await group_members(settings):
+    group = settings.app_id
+    try:
+        members = (await described_group(settings, group)).members
+    except NotImplementedError as error:
+        msg = f"group {group}: brokers older than Apache Kafka 2.4 don't tell its members as asked"
+        raise ConfigError(msg) from error
+    if members:
         msg = (
-            f"group {settings.app_id} has {len(members)} members ({', '.join(members)}): stop all "
+            f"group {group} has {len(members)} members ({', '.join(map(str, members))}): stop all "
             f"workers, wait until the group has noticed, and {action} again"
         )
         raise click.ClickException(msg)

@@ -3,26 +3,27 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing
 from typing import Final
 
 import click
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import AIOKafkaConsumer
 
-from processor.cli.options import KAFKA, output_option, settings_options
+from processor.cli.options import KAFKA, output_option, session_name, settings_options
 from processor.cli.shown import printable
 from processor.client.chunk import Delivered, decode_message
-from processor.kafka.connection import broker_errors, client_settings
-from processor.kafka.topics import describe_topic
+from processor.client.delivery import following
 from processor.settings import Settings
-from processor.wire import WireChunk
+from processor.wire_models import WireChunk
 
 _log: Final = logging.getLogger(__name__)
 
 
 @click.command()
 @click.option("--from-start", is_flag=True, help="Begin with the oldest chunk, not the next one.")
-@click.option("--session", metavar="NAME", help="Only the chunks of one session.")
+@click.option(
+    "--session", metavar="NAME", callback=session_name, help="Only the chunks of one session."
+)
 @click.option("--max-chunks", type=click.IntRange(min=1), metavar="N", help="Stop after N chunks.")
 @output_option
 @settings_options(*KAFKA, "chunks_topic")
@@ -49,39 +50,11 @@ async def _tail(
     *,
     from_start: bool,
 ) -> None:
-    async with chunks_as_they_land(settings, from_start=from_start) as messages:
+    stand = AIOKafkaConsumer.seek_to_beginning if from_start else AIOKafkaConsumer.seek_to_end
+    async with following(settings, stand) as (messages, _), aclosing(messages):
+        _log.info("waiting for chunks", extra={"topic": settings.chunks_topic})
         async for line in lines(messages, session, max_chunks, output):
             click.echo(line)
-
-
-@asynccontextmanager
-async def chunks_as_they_land(
-    settings: Settings, *, from_start: bool
-) -> AsyncIterator[AsyncIterator[Delivered]]:
-    """Yield an endless iterator over the messages of the chunks topic.
-
-    Raises:
-        ConfigError: There is no such topic.
-        UnreachableError: No broker answers.
-    """
-    topic = settings.chunks_topic
-    # Not asked of the consumer: its own question would make the broker create the topic.
-    count = (await describe_topic(settings, topic)).partition_count
-    consumer = AIOKafkaConsumer(
-        **client_settings(settings),
-        group_id=None,
-        isolation_level="read_committed",
-        auto_offset_reset="earliest",
-    )
-    with broker_errors(settings):
-        try:
-            await consumer.start()
-            consumer.assign([TopicPartition(topic, partition) for partition in range(count)])
-            await (consumer.seek_to_beginning() if from_start else consumer.seek_to_end())
-            _log.info("waiting for chunks", extra={"topic": topic, "partitions": count})
-            yield consumer
-        finally:
-            await consumer.stop()
 
 
 async def lines(

@@ -1,6 +1,5 @@
 """A chunk as its readers have it: records to the byte, as text, and as messages."""
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ from processor.core.errors import StateError
 from processor.formats import said_of
 from processor.formats.fields import EVENT_TIME
 from processor.formats.json_line import JsonLine
-from processor.wire import WireBytes, WireChunk, WireRecord, decode_chunk
+from processor.wire_models import WireChunk, WireRecord, decode_chunk
 
 
 class Delivered(Protocol):
@@ -216,14 +215,8 @@ def _record(wire: WireRecord) -> Record:
     if size is None or (value is None) != (wire.omitted is not None):
         msg = "a record without its value"
         raise ValueError(msg)
-    headers = {name: _header(it) for name, it in wire.headers.items()}
+    headers = dict(wire.header_bytes)
     return Record(value, size, wire.token_count, wire.offset, wire.timestamp_ms, headers)
-
-
-def _header(value: str | WireBytes | None) -> bytes | None:
-    if isinstance(value, WireBytes):
-        return base64.b64decode(value.encoded, validate=True)
-    return None if value is None else value.encode()
 
 
 def _whole(text: str) -> str:

@@ -24,6 +24,8 @@ from processor.settings import Settings
 
 #: What is done with a chunk may be a call of a model: so long, until the group takes us for stuck.
 _LONGEST_BODY_MS: Final = 3_600_000
+#: As aiokafka's own ``seek_to_beginning`` and ``seek_to_end``.
+Stand = Callable[[AIOKafkaConsumer], Awaitable[object]]
 _log: Final = logging.getLogger(__name__)
 
 
@@ -66,8 +68,15 @@ async def _to_ends(
 
 
 @asynccontextmanager
-async def following(settings: Settings) -> AsyncIterator[Delivery]:
-    """Read all partitions from the start, and on; errors are those of ``ending``."""
+async def following(
+    settings: Settings, stand: Stand = AIOKafkaConsumer.seek_to_beginning
+) -> AsyncIterator[Delivery]:
+    """Read all partitions, and on; errors are those of ``ending``.
+
+    Args:
+        settings: How to connect.
+        stand: Has the consumer stand where the first message is to come from.
+    """
     places = await _partitions(settings)
     consumer = AIOKafkaConsumer(
         **client_settings(settings),
@@ -79,7 +88,7 @@ async def following(settings: Settings) -> AsyncIterator[Delivery]:
         with broker_errors(settings):
             await consumer.start()
             consumer.assign(places)
-            await consumer.seek_to_beginning()
+            await stand(consumer)
         yield Delivery(each(consumer, settings), _nothing)
     finally:
         await consumer.stop()
@@ -144,7 +153,7 @@ async def each(consumer: AIOKafkaConsumer, settings: Settings) -> AsyncGenerator
         except OffsetOutOfRangeError as error:
             text = (
                 f"chunks were deleted before they were read ({error}); keep them for longer "
-                "(retention.ms), and read what is left under another group"
+                "(retention.ms), and begin anew with what is left, a group under another name"
             )
             raise StateError(text) from error
         else:

@@ -11,6 +11,7 @@ The branch says what the caller does next::
       OwnershipError    perhaps no longer ours   -> drop state, reopen if the group says so
         FencedError         the broker refused an older producer epoch
         StaleGenerationError the group has moved on since
+        ResentCommitError   a commit was asked for more than once (protocol/port.py)
       StateError        state and log disagree   -> stop the partition, say what to do
         RecordOrderError    an offset that is not above the last one
         ChangelogError      an entry that can't be read
@@ -20,6 +21,10 @@ The branch says what the caller does next::
           DigestError         a digest is not that of the bytes
       ConfigError       cannot start like this   -> exit 78, name the setting
       UnreachableError  no answer from a broker  -> retry, or exit 69
+      TooLargeError     what became of a record  -> open again, leave it out (protocol/port.py)
+      RefusedError      a batch, as too large    -> name what is in it (kafka/producing.py)
+      OutgoingTooLargeError a ledger's message   -> name it, stop (kafka/ledger.py)
+      NotSentError      a line of a file         -> stop behind those before (feeding/sending.py)
 """
 
 

@@ -34,6 +34,7 @@ class OrIdle:
     seconds: float
 
 
+#: What closes a chunk beside the end of its session, its age and the caps on its size.
 FlushTrigger = Tokens | OrIdle
 
 

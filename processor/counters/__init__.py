@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from processor.core.errors import ConfigError
 from processor.counters.chars_over_four import CharsOverFour
@@ -90,6 +90,18 @@ def count_tokens(counter: TokenCounter, texts: Sequence[str], max_tokens: int) -
         counts = iter(_counted(counter, short))
         return [few if few > max_tokens else next(counts) for few in fewest]
     return _counted(counter, texts)
+
+
+def texts_of(counter: TokenCounter, values: Sequence[bytes]) -> list[Any]:
+    """Return the texts in UTF-8 bytes; for a counter of lengths, what is as long as each.
+
+    Raises:
+        UnicodeDecodeError: One is no UTF-8.
+    """
+    if getattr(counter, "counts_length_alone", False):
+        # Two of three lines are ASCII, and need not be copied to know how long they are.
+        return [it if it.isascii() else it.decode() for it in values]
+    return [it.decode() for it in values]
 
 
 def _counted(counter: TokenCounter, texts: Sequence[str]) -> list[int]:

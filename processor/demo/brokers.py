@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from processor.core.errors import ConfigError
 from processor.demo.kafka_jvm import cache_dir, start_jvm
-from processor.demo.kinds import EVICTING, RESTARTING, BrokerName
+from processor.demo.kinds import EVICTING, BrokerName
 from processor.demo.local_broker import HOST, LocalBroker, free_ports, home_for, stopped_on_failure
-
-__all__ = [
-    "EVICTING",
-    "RESTARTING",
-    "Broker",
-    "BrokerName",
-    "DockerBroker",
-    "GivenBroker",
-    "LocalBroker",
-    "choose",
-    "given",
-    "pick",
-    "start_docker",
-    "start_embedded",
-    "start_jvm",
-]
 
 if TYPE_CHECKING:
     from testcontainers.community.kafka import KafkaContainer
@@ -52,22 +36,17 @@ class Broker(Protocol):
     def evicts_members(self) -> bool:
         """Tell whether it drops group members that stop sending heartbeats."""
 
-    @property
-    def restarts(self) -> bool:
-        """Tell whether it is a ``LocalBroker`` that we may kill and start again."""
-
     def stop(self) -> None:
         """End it, if it is ours, and remove what it kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenBroker:
-    """Someone else's broker: used, never started or stopped."""
+    """Someone else's broker, which must already run: used, never started or stopped."""
 
     bootstrap: str
     name: Literal["given"] = "given"
     evicts_members: bool = "given" in EVICTING
-    restarts: bool = "given" in RESTARTING
 
     def stop(self) -> None:
         """Do nothing: it isn't ours."""
@@ -80,7 +59,6 @@ class DockerBroker:
     container: "KafkaContainer"
     name: Literal["docker"] = "docker"
     evicts_members: bool = "docker" in EVICTING
-    restarts: bool = "docker" in RESTARTING
 
     @property
     def bootstrap(self) -> str:
@@ -90,11 +68,6 @@ class DockerBroker:
     def stop(self) -> None:
         """Stop and remove the container."""
         self.container.stop()
-
-
-def given(bootstrap: str) -> GivenBroker:
-    """Return the broker at ``bootstrap``, which must already run."""
-    return GivenBroker(bootstrap)
 
 
 def start_docker() -> DockerBroker:
@@ -216,7 +189,7 @@ _CHECKS: Final[Mapping[BrokerName, Callable[[], bool]]] = {
     "embedded": lambda: _noida_db() is not None,
 }
 _STARTERS: Final[Mapping[BrokerName, Callable[[], Broker]]] = {
-    "given": lambda: given(os.environ["KAFKA_BOOTSTRAP_SERVERS"]),
+    "given": lambda: GivenBroker(os.environ["KAFKA_BOOTSTRAP_SERVERS"]),
     "docker": start_docker,
     "jvm": start_jvm,
     "embedded": start_embedded,

@@ -133,31 +133,26 @@ def fetch_jars(pom: Path = KAFKA_FILES / "pom.xml", name: str = KAFKA_JARS) -> P
 
 
 def _run_maven(maven: str, pom: Path, output_dir: Path) -> None:
-    done = subprocess.run(  # noqa: S603 - Maven as found on the path, with our own arguments
-        [
-            maven,
-            "--quiet",
-            "--batch-mode",
-            f"--file={pom}",
-            "dependency:copy-dependencies",
-            "-DincludeScope=runtime",
-            f"-DoutputDirectory={output_dir}",
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        message = f"Maven could not fetch what {pom} names:\n{done.stdout.strip()}"
-        raise ConfigError(message)
+    goal = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+    command = [maven, "--quiet", "--batch-mode", f"--file={pom}", *goal]
+    command.append(f"-DoutputDirectory={output_dir}")
+    _run(command, f"Maven could not fetch what {pom} names")
 
 
 def _format(run: list[str], properties: Path, options: Sequence[str]) -> None:
     tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", *options]
-    done = subprocess.run(  # noqa: S603 - Java as found on the path, with our own arguments
-        [*run, *tool, "--cluster-id", CLUSTER_ID, "--config", str(properties)],
+    command = [*run, *tool, "--cluster-id", CLUSTER_ID, "--config", str(properties)]
+    _run(command, f"Apache Kafka could not format {properties.parent}")
+
+
+def _run(command: list[str], complaint: str) -> None:
+    """Run a program to its end.
+
+    Raises:
+        ConfigError: It fails; the message is the complaint, with what it said.
+    """
+    done = subprocess.run(  # noqa: S603 - found on the path, with our own arguments
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -165,5 +160,5 @@ def _format(run: list[str], properties: Path, options: Sequence[str]) -> None:
         check=False,
     )
     if done.returncode != 0:
-        message = f"Apache Kafka could not format {properties.parent}:\n{done.stdout.strip()}"
+        message = f"{complaint}:\n{done.stdout.strip()}"
         raise ConfigError(message)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from processor.core.errors import UnreachableError
-from processor.demo.kinds import EVICTING, RESTARTING, BrokerName
+from processor.demo.kinds import EVICTING, BrokerName
 
 HOST: Final = "127.0.0.1"
 LOG_LINES_SHOWN: Final = 20
@@ -103,11 +103,6 @@ class LocalBroker:
     def evicts_members(self) -> bool:
         """Tell whether it drops group members that stop sending heartbeats."""
         return self.name in EVICTING
-
-    @property
-    def restarts(self) -> bool:
-        """Tell whether it may be killed and started again with all that it acknowledged."""
-        return self.name in RESTARTING
 
     @property
     def log(self) -> Path:

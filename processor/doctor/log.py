@@ -118,9 +118,7 @@ def _group_findings(
     where, members = f"group {flow.group}", group.members
     strangers = [it for it in members if not it.client_id.startswith(f"{flow.group}-")]
     if strangers:
-        named = ", ".join(f"{it.client_id} at {it.host}" for it in strangers[:_SHOWN])
-        # A client may call itself anything, terminal codes included.
-        names = named if named.isprintable() else ascii(named)
+        names = ", ".join(map(str, strangers[:_SHOWN]))
         what = f"has members that are no workers of ours: {names}"
         yield Finding(Level.BREAKS, where, what, "choose a PROCESSOR_APP_ID that nobody else uses")
     if group.is_settling:

@@ -1,20 +1,14 @@
 """Other partitioners than ours, told by where they put keys."""
 
-import zlib
 from collections.abc import Callable, Collection
 from typing import Final
 
-from processor.kafka.partitioner import partitioner
+from processor.kafka.partitioner import crc32, partitioner
 
 #: A name is only given where chance would give it less than once in a thousand.
 _CHANCE: Final = 0.001
 _INT32: Final = 1 << 31
 Choice = Callable[[bytes], int]
-
-
-def crc32(count: int) -> Choice:
-    """Return librdkafka's default (``consistent_random``)."""
-    return lambda key: zlib.crc32(key) % count
 
 
 def fnv1a(count: int) -> Choice:

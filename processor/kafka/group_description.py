@@ -21,6 +21,11 @@ class Member(NamedTuple):
     host: str
     instance_id: str | None
 
+    def __str__(self) -> str:
+        """Return where it is; a client may call itself anything, terminal codes included."""
+        name = f"{self.client_id} at {self.host}"
+        return name if name.isprintable() else ascii(name)
+
 
 class GroupDescription(NamedTuple):
     """A group as its coordinator knows it.

@@ -27,29 +27,7 @@ _SOON: Final = (
     NotCoordinatorForGroupError,
 )
 _NO_OFFSET: Final = -1
-_MEMBERS: Final = 5  # their place in a group's description
 _Answer = TypeVar("_Answer")
-
-
-async def group_members(settings: Settings) -> list[str]:
-    """Return the clients that are members of the app's group, each with its host.
-
-    Raises:
-        UnreachableError: No broker answers.
-    """
-
-    async def ask(admin: AIOKafkaAdminClient) -> list[str]:
-        (answer,) = await admin.describe_consumer_groups([settings.app_id])
-        ((code, *_), *_) = answer.groups
-        if code:
-            raise for_code(code)
-        return [
-            f"{client_id} at {host}"
-            for group in answer.groups
-            for _, client_id, host, *_ in group[_MEMBERS]
-        ]
-
-    return await _asked(settings, ask)
 
 
 async def group_offsets(settings: Settings) -> dict[int, int]:
@@ -72,13 +50,14 @@ async def offsets_in(settings: Settings, group: str, topic: str) -> dict[int, in
         found: dict[Any, Any] = await admin.list_consumer_group_offsets(group)
         return {it.partition: at.offset for it, at in found.items() if it.topic == topic}
 
-    return await _asked(settings, ask)
+    return await _asked(settings, group, ask)
 
 
 async def described_group(settings: Settings, group: str) -> GroupDescription:
     """Return what a group's coordinator says of it.
 
     Raises:
+        NotImplementedError: The coordinator is older than Apache Kafka 2.4.
         UnreachableError: No broker answers, or the coordinator goes on loading.
     """
 
@@ -88,7 +67,7 @@ async def described_group(settings: Settings, group: str) -> GroupDescription:
             raise for_code(found.code)
         return found
 
-    return await _asked(settings, ask)
+    return await _asked(settings, group, ask)
 
 
 async def committed_offset(settings: Settings, group: str, place: TopicPartition) -> int | None:
@@ -107,11 +86,11 @@ async def committed_offset(settings: Settings, group: str, place: TopicPartition
         offset: int = found[place].offset
         return None if offset == _NO_OFFSET else offset
 
-    return await _asked(settings, ask)
+    return await _asked(settings, group, ask)
 
 
 async def _asked(
-    settings: Settings, ask: Callable[[AIOKafkaAdminClient], Awaitable[_Answer]]
+    settings: Settings, group: str, ask: Callable[[AIOKafkaAdminClient], Awaitable[_Answer]]
 ) -> _Answer:
     give_up_at = asyncio.get_running_loop().time() + _PATIENCE_S
     async with admin_client(settings, "Describe") as admin:
@@ -124,5 +103,5 @@ async def _asked(
                         raise
                 await asyncio.sleep(_PAUSE_S)
         except _SOON as error:
-            message = f"group {settings.app_id}: no coordinator in {_PATIENCE_S:.0f} s ({error!r})"
+            message = f"group {group}: no coordinator in {_PATIENCE_S:.0f} s ({error!r})"
             raise UnreachableError(message) from error

@@ -1,5 +1,6 @@
 """Which partition a key belongs to."""
 
+import zlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
@@ -24,3 +25,8 @@ def partitioner(count: int) -> Callable[[bytes], int]:
         return partition
 
     return partition_of
+
+
+def crc32(count: int) -> Callable[[bytes], int]:
+    """Return librdkafka's default (``consistent_random``), which puts keys elsewhere."""
+    return lambda key: zlib.crc32(key) % count

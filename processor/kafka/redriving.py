@@ -32,11 +32,13 @@ class Plan:
         choice: Which letters.
         session_of: Gives a letter its session; raises ``RecordError`` if it has none.
         partition_of: Gives a session's key its partition; ``None`` does as Java's clients.
+        is_topic_new: The dead-letter topic was made anew: what was sent again was not of it.
     """
 
     choice: Choice
     session_of: Callable[[Letter], str]
     partition_of: Callable[[bytes], int] | None = None
+    is_topic_new: bool = False
 
 
 @dataclass(slots=True)
@@ -62,16 +64,13 @@ class Summary:
         self.left_because = self.left_because or why
 
 
-async def send_again(
-    settings: Settings, plan: Plan, advance: Callable[[int], None], *, is_forgotten: bool
-) -> Summary:
+async def send_again(settings: Settings, plan: Plan, advance: Callable[[int], None]) -> Summary:
     """Send letters again, in transactions with the memory of which; see the module.
 
     Args:
         settings: Name the topics.
         plan: Which letters, and as what.
         advance: Told how many letters were looked at.
-        is_forgotten: Take none for sent: the dead-letter topic was made anew.
 
     Raises:
         ConfigError: A topic is missing, or takes no message of a letter's size.
@@ -82,23 +81,21 @@ async def send_again(
     ledger = Ledger(settings, ledger_name(settings), settings.records_topic)
     try:
         entries = await ledger.open()
-        gone: dict[bytes, bytes | None] = dict.fromkeys(entries) if is_forgotten else {}
-        redriven = {} if is_forgotten else await checked_redriven(settings, entries)
+        gone: dict[bytes, bytes | None] = dict.fromkeys(entries) if plan.is_topic_new else {}
+        redriven = {} if plan.is_topic_new else await checked_redriven(settings, entries)
         run = Redriver(settings.records_topic, plan, ledger.commit, redriven, gone)
         return await _run(settings, run, advance)
     finally:
         await ledger.close()
 
 
-async def would_send(
-    settings: Settings, plan: Plan, advance: Callable[[int], None], *, is_forgotten: bool
-) -> Summary:
+async def would_send(settings: Settings, plan: Plan, advance: Callable[[int], None]) -> Summary:
     """Return what ``send_again`` would do now, and change nothing."""
 
     async def write_nothing(*_: object) -> None:
         pass
 
-    redriven = {} if is_forgotten else await read_redriven(settings)
+    redriven = {} if plan.is_topic_new else await read_redriven(settings)
     run = Redriver(settings.records_topic, plan, write_nothing, redriven)
     return await _run(settings, run, advance)
 

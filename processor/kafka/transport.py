@@ -11,13 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, ClassVar, Final, Protocol
 
 from aiokafka import TopicPartition
-from aiokafka.errors import (
-    ConsumerStoppedError,
-    InconsistentGroupProtocolError,
-    InvalidSessionTimeoutError,
-    KafkaError,
-    OffsetOutOfRangeError,
-)
+from aiokafka.errors import ConsumerStoppedError, KafkaError
 from faust.transport.drivers import aiokafka as faust_aiokafka
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
@@ -25,29 +19,18 @@ from mode import Service
 from mode.utils.futures import maybe_async
 
 from processor.clock import Clock
-from processor.core.errors import ConfigError, ProcessorError, StateError, UnreachableError
+from processor.core.errors import ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER, broker_errors
 from processor.kafka.consumer_settings import consumer_settings
 from processor.kafka.fetching import BatchConsumer, BatchFetcher
 from processor.kafka.flow import Flow
-from processor.kafka.rights import missing_message, refused_rights
+from processor.kafka.refusals import why_not_fetched, why_refused
 from processor.kafka.static_member import StaticMember
 from processor.protocol.partitions import Partitions
 from processor.protocol.port import Batch
 from processor.settings import Settings
 
 _MEMBERSHIP_INTERVAL_S: Final = 1.0
-#: Why the group will never take us, and what to do.
-_REFUSALS: Final[Mapping[type[KafkaError], str]] = {
-    InvalidSessionTimeoutError: (
-        "PROCESSOR_SESSION_TIMEOUT_S={0.session_timeout_s:g} lies outside what the broker allows; "
-        "choose one between its group.min.session.timeout.ms and group.max.session.timeout.ms"
-    ),
-    InconsistentGroupProtocolError: (
-        "another application uses this group; choose another PROCESSOR_APP_ID"
-    ),
-}
-
 log: Final = logging.getLogger(__name__)
 
 
@@ -176,7 +159,7 @@ class Consumer(faust_aiokafka.Consumer):
         try:
             batches, _ = await self._wait_next_records(timeout)
         except KafkaError as error:
-            lost = self._lost_position(error)
+            lost = why_not_fetched(self.app.settings, self.app.flow.input_topic, error)
             # Faust ends the process too, but not with the exit code of this.
             self.app.end(lost)
             raise lost from error
@@ -253,16 +236,11 @@ class Consumer(faust_aiokafka.Consumer):
                 self._take_refusal(error)
 
     def _take_refusal(self, error: KafkaError) -> None:
-        settings, flow = self.app.settings, self.app.flow
-        if rights := refused_rights(settings, error, "Read"):
-            self.app.end(ConfigError(missing_message(settings, rights)))
-            return
-        remedy = _REFUSALS.get(type(error))
-        if remedy is None:
+        refusal = why_refused(self.app.settings, self.app.flow.group, error)
+        if refusal is not None:
+            self.app.end(refusal)
+        else:
             log.warning("the group refused us, joining again", extra={"error": repr(error)})
-            return
-        message = f"group {flow.group}: {error!r}; {remedy.format(settings)}"
-        self.app.end(ConfigError(message))
 
     def _raw(self) -> BatchConsumer:
         consumer: BatchConsumer = self._thread._ensure_consumer()  # noqa: SLF001
@@ -284,18 +262,6 @@ class Consumer(faust_aiokafka.Consumer):
             tp=partition,
             generation_id=generation_id,
         )
-
-    def _lost_position(self, error: KafkaError) -> ProcessorError:
-        topic = self.app.flow.input_topic
-        if isinstance(error, OffsetOutOfRangeError):
-            message = (
-                f"{topic}: {error!r}; retention has eaten records that were not read yet, or the "
-                "topic was created again. Start again for what to do"
-            )
-            return StateError(message)
-        if rights := refused_rights(self.app.settings, error, "Read"):
-            return ConfigError(missing_message(self.app.settings, rights))
-        return UnreachableError(f"{topic}: {error!r}")
 
 
 class Transport(faust_aiokafka.Transport):

@@ -12,8 +12,6 @@ from processor.core.errors import ConfigError
 
 log: Final = logging.getLogger(__name__)
 
-#: Ports tried where none was asked for: workers that share a machine.
-_TRIES: Final = 16
 _MAX_LINE_BYTES: Final = 2048
 _MAX_FIELD_BYTES: Final = 4096
 _MAX_HEADERS: Final = 50
@@ -51,13 +49,12 @@ class HttpServer:
         self._pages = pages
         self._runner: web.ServerRunner | None = None
 
-    async def start(self, host: str, port: int, *, or_next: bool) -> str:
+    async def start(self, host: str, *ports: int) -> str:
         """Listen, and return the address as a URL.
 
         Args:
             host: Name or number to listen at.
-            port: Port of it.
-            or_next: Take the next free port where this one is taken.
+            ports: Of it; the first that is free is taken.
 
         Raises:
             ConfigError: It can't be had.
@@ -75,7 +72,7 @@ class HttpServer:
         )
         self._runner = web.ServerRunner(server, shutdown_timeout=_SHUTDOWN_S)
         await self._runner.setup()
-        for number in range(port, min(port + (_TRIES if or_next else 1), 65_536)):
+        for number in ports:
             try:
                 await web.TCPSite(self._runner, host, number).start()
             except OSError as error:
@@ -89,9 +86,9 @@ class HttpServer:
             else:
                 return f"http://{f'[{host}]' if ':' in host else host}:{number}/"
         message = (
-            f"PROCESSOR_HTTP_PORT={port}: something else listens there, perhaps another worker on "
-            "this machine; give each a port of its own, or 0 to serve neither health, metrics nor "
-            "status page"
+            f"PROCESSOR_HTTP_PORT={ports[0]}: something else listens there, perhaps another worker "
+            "on this machine; give each a port of its own, or 0 to serve neither health, metrics "
+            "nor status page"
         )
         raise ConfigError(message)
 

@@ -31,6 +31,8 @@ from processor.settings import Settings
 
 log: Final = logging.getLogger(__name__)
 
+#: Ports tried where none was asked for: workers that share a machine.
+_TRIES: Final = 16
 #: However many pages are open, the status is made once in this time.
 _STATUS_INTERVAL_S: Final = 1.0
 
@@ -88,7 +90,8 @@ class Panel:
         if not settings.http_port:
             return
         is_given = "http_port" in settings.model_fields_set
-        url = await self._server.start(settings.http_host, settings.http_port, or_next=not is_given)
+        ports = range(settings.http_port, settings.http_port + (1 if is_given else _TRIES))
+        url = await self._server.start(settings.http_host, *ports)
         self._sampling = asyncio.create_task(self._history.sample_forever())
         log.info("health, metrics and status page are served", extra={"url": url})
 

@@ -41,7 +41,10 @@ class ChainProof:
         """
         known = [value for value in values if value is not None]
         if self._is_next(seen) and len(known) == len(values):
-            self._check_digest(seen, known)
+            if self._scope.is_recomputed and known == seen.values:
+                seen.is_digest_due = True
+            else:
+                check_digest(self._scope, seen, known)
             self._check_tokens(seen, known)
         self._check_cut(seen, logged)
         self.t, self._digest = seen.chunk.t, seen.chunk.digest
@@ -56,15 +59,11 @@ class ChainProof:
         scope.blame_chunk(FaultKind.DIGEST, seen, what, self._digest, chunk.previous_digest)
         return False
 
-    def _check_digest(self, seen: Seen, values: Sequence[bytes]) -> None:
-        digest = next_digest(bytes.fromhex(self._digest), values).hex()
-        if digest != seen.chunk.digest:
-            what = "digest is not that of its records"
-            self._scope.blame_chunk(FaultKind.DIGEST, seen, what, digest, seen.chunk.digest)
-
     def _check_tokens(self, seen: Seen, values: Sequence[bytes]) -> None:
-        counts = self._scope.tokens(values)
+        counts = self._scope.tokens(values, seen)
         if counts is None:
+            return
+        if counts == [it.token_count for it in seen.chunk.records]:
             return
         for record, count in zip(seen.chunk.records, counts, strict=True):
             if record.token_count != count:
@@ -83,3 +82,11 @@ class ChainProof:
         if what is not None:
             self._scope.blame_chunk(FaultKind.CUT, seen, what)
         self._next = after(seen.chunk, logged)
+
+
+def check_digest(scope: Scope, seen: Seen, values: Sequence[bytes]) -> None:
+    """Judge a chunk's digest by the one before it, which it names, and its records' bytes."""
+    digest = next_digest(bytes.fromhex(seen.chunk.previous_digest), values).hex()
+    if digest != seen.chunk.digest:
+        what = "digest is not that of its records"
+        scope.blame_chunk(FaultKind.DIGEST, seen, what, digest, seen.chunk.digest)

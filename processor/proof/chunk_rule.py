@@ -1,16 +1,22 @@
 """What a chunk was cut, counted and written by, made again from the chunk itself."""
 
-import base64
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import repeat
+from typing import Final, NamedTuple
 
 from processor.core.policy import ChunkPolicy, OrIdle, Tokens
-from processor.core.records import Carried, Record
+from processor.core.records import Carried, Headers, Record
 from processor.counters import TokenCounter, count_tokens, counter_named
 from processor.headers import chosen_headers, headers_json
+from processor.nesting import are_shallow
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
-from processor.wire import ChunkEncoder, WireBytes, WireChunk, WirePolicy, read_value
+from processor.wire import RECORD_BYTES, ChunkEncoder, read_value
+from processor.wire_models import WireChunk, WirePolicy
+
+# Record(...) goes through a Python function that namedtuple makes; this does not.
+_new_record: Final = partial(tuple.__new__, Record)
 
 
 class Rule(NamedTuple):
@@ -23,6 +29,30 @@ class Rule(NamedTuple):
     def records(self, session: str, messages: Sequence[Logged]) -> list[Record]:
         """Return messages of a session as the core takes them; what an end gives counts nothing."""
         return counted_records(session, messages, self.policy, self.counter)
+
+    def records_of(self, seen: Seen, messages: Sequence[Logged]) -> list[Record]:
+        """Return the messages that a chunk comes from, and maybe more, as the core takes them.
+
+        Where the chunk carries just these bytes as JSON, to decode it has shown that they are, and
+        their tokens are counted: that is all there is to know of a record but its depth.
+        """
+        session, count = seen.chunk.session, len(seen.values)
+        own = messages[:count]
+        counts = seen.token_counts if [it.value for it in own] == seen.values else None
+        values = [it for it in seen.values if it is not None]
+        if counts is None or not seen.is_raw or not are_shallow(values):
+            return self.records(session, messages)
+        sizes: Iterable[int] = [RECORD_BYTES + len(it) for it in values]
+        headers: Iterable[Headers] = repeat((), count)
+        if self.policy.carry_headers:
+            headers = [chosen_headers(it.headers, self.policy.carry_headers) for it in own]
+            sizes = [size + len(headers_json(it)) for size, it in zip(sizes, headers, strict=True)]
+        offsets, times = [it.offset for it in own], [it.timestamp_ms for it in own]
+        of_log = (offsets, times, sizes, repeat(Carried.VALUE, count), headers)
+        made = list(
+            map(_new_record, zip(repeat(session, count), values, counts, *of_log, strict=True))
+        )
+        return made + self.records(session, messages[count:]) if len(messages) > count else made
 
 
 def counted_records(
@@ -49,8 +79,7 @@ def records_in(seen: Seen) -> list[Record]:
         StateError: One is omitted without its size.
     """
     session, made = seen.chunk.session, []
-    for it, value in zip(seen.chunk.records, seen.values, strict=True):
-        headers = tuple((name, _header_bytes(at)) for name, at in it.headers.items())
+    for it, value, headers in zip(seen.chunk.records, seen.values, seen.headers, strict=True):
         if value is None:
             # No topic takes what is not above the policy's cap and is refused as too large.
             size = max(seen.omitted().size_bytes, seen.chunk.policy.max_chunk_bytes + 1)
@@ -84,9 +113,3 @@ def rule_of(chunk: WireChunk, scope: Scope) -> Rule:
     policy = policy_of(chunk)
     encoder = ChunkEncoder(policy, chunk.token_counter, scope.topics.records, scope.partition)
     return Rule(policy, counter_named(chunk.token_counter), encoder)
-
-
-def _header_bytes(value: str | WireBytes | None) -> bytes | None:
-    if isinstance(value, WireBytes):
-        return base64.b64decode(value.encoded)
-    return None if value is None else value.encode()

@@ -11,13 +11,12 @@ behind it are judged by themselves.
 The message that closed a chunk is often not read yet when the chunk comes; the chunk then waits
 for its session's next message. So all that is in memory is what was open in the worker, and mostly
 one chunk a session. What the log can't tell is taken as given: that the clock closed a chunk after
-its last record, that the chunks topic refused a record, and that a session was dropped under an
-earlier policy, which forgets those that have ended.
+its last record, that the chunks topic refused a record, and, where the setting that forgets ended
+sessions has changed, which of them begin anew (``ends.py``).
 """
 
-from collections import deque
+from dataclasses import replace
 from hashlib import sha256
-from itertools import islice, takewhile
 from typing import Final
 
 import msgspec
@@ -29,9 +28,10 @@ from processor.core.policy import NEVER_MS
 from processor.core.session_state import SessionState
 from processor.counters import counter_named, has_counter
 from processor.headers import TRACE_CONTEXT
+from processor.proof.backlog import Backlog
+from processor.proof.chain import check_digest
 from processor.proof.chunk_rule import Rule, rule_of
 from processor.proof.message import Message
-from processor.proof.repeats import left_out
 from processor.proof.report import FaultKind
 from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
@@ -42,46 +42,15 @@ _ARRIVAL: Final = (
     "the records have their producers' timestamps: a chunk that a wrong clock of theirs would have "
     "held open was cut by its arrival, which is not in the log, and is recomputed otherwise"
 )
+_UNTOLD: Final = (
+    "unless the session, which had ended, was under a policy with another forget_ended_after_s "
+    "meanwhile, of which no chunk tells"
+)
 _Fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class _Offset(msgspec.Struct):
     offset: int | None
-
-
-class _Session:
-    """Where a session's chain stands, the messages behind that, and the chunks that wait."""
-
-    __slots__ = ("due", "queue", "state")
-
-    def __init__(self, name: str) -> None:
-        self.state = SessionState.new(name)
-        self.queue: deque[Logged] = deque()
-        self.due: deque[Seen] = deque()
-
-    def go_on_from(self, state: SessionState) -> None:
-        """Stand at ``state``, whose messages are done with."""
-        self.state = state
-        while self.queue and self.queue[0].offset < state.next_offset:
-            self.queue.popleft()
-
-    def needed_for(self, seen: Seen, window: int) -> list[Logged]:
-        """Return the messages that a chunk comes from, and the one that may have closed it."""
-        last = seen.last_offset
-        needed = list(takewhile(lambda it: it.offset <= last, self.queue))
-        behind = islice(self.queue, len(needed), None)
-        if window:
-            gone = {it.offset for it in left_out(needed, seen, window)}
-            size = seen.chunk.policy.deduplicate_records
-            needed = [it for it in needed if it.offset not in gone and not it.repeats_within(size)]
-        if not seen.chunk.clock:
-            needed += islice((it for it in behind if not _is_left_out(it, seen)), 1)
-        return needed
-
-    def has_behind(self, seen: Seen) -> bool:
-        """Tell whether a message behind the chunk's last record may have closed it."""
-        behind = takewhile(lambda it: it.offset > seen.last_offset, reversed(self.queue))
-        return any(not _is_left_out(it, seen) for it in behind)
 
 
 class Recomputation:
@@ -93,7 +62,8 @@ class Recomputation:
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
-        self._sessions: dict[bytes, _Session] = {}
+        scope.is_recomputed = True
+        self._sessions: dict[bytes, Backlog] = {}
         self._rules: dict[tuple[object, ...], Rule | None] = {}
         self._is_past_chunks = False
 
@@ -128,17 +98,19 @@ class Recomputation:
             while session.due:
                 self._judge(session, session.due.popleft())
 
-    def _session(self, key: bytes) -> _Session:
+    def _session(self, key: bytes) -> Backlog:
         session = self._sessions.get(key)
         if session is None:
-            session = self._sessions[key] = _Session(key.decode())
+            session = self._sessions[key] = Backlog(key.decode())
         return session
 
-    def _settle(self, session: _Session) -> None:
+    def _settle(self, session: Backlog) -> None:
         """Judge the session's waiting chunks as far as the messages that closed them are here."""
         while session.due:
             seen = session.due[0]
             self._begin(session, seen)
+            if not seen.chunk.records:
+                self._leave_ignored(session, seen)
             records = seen.chunk.records
             is_closed = seen.chunk.clock or session.has_behind(seen)
             # A record that stands alone closes its chunk itself: there is no need to wait, but
@@ -148,7 +120,7 @@ class Recomputation:
             session.due.popleft()
             self._judge(session, seen)
 
-    def _begin(self, session: _Session, seen: Seen) -> None:
+    def _begin(self, session: Backlog, seen: Seen) -> None:
         """Begin at the first chunk that retention has left, taking its predecessor as given."""
         chunk, state = seen.chunk, session.state
         if state.t or chunk.t <= 1 or not self._scope.starts.chunks:
@@ -157,57 +129,81 @@ class Recomputation:
         digest = bytes.fromhex(chunk.previous_digest)
         session.go_on_from(SessionState(chunk.session, chunk.t - 1, digest, first))
         while not chunk.records and session.queue and session.queue[0].value is not None:
-            session.queue.popleft()
+            del session.queue[0]
 
-    def _judge(self, session: _Session, seen: Seen) -> None:
+    def _leave_ignored(self, session: Backlog, seen: Seen) -> None:
+        """Pass by what stands before the end that closed an empty chunk, as far as it is read."""
+        forget_ms = round(seen.chunk.policy.forget_ended_after_s * 1000) or NEVER_MS
+        # Where the chunk alone tells, it may be for any end: the first.
+        least_ms = -1 if self._is_taken_as_given(session, seen) else forget_ms
+        session.leave_ignored(self._scope.window, least_ms)
+
+    def _is_taken_as_given(self, session: Backlog, seen: Seen) -> bool:
+        """Tell whether a chunk alone says if the session, which ended, begins anew."""
+        chunk = seen.chunk
+        is_untold = chunk.t == 1 and not chunk.policy.forget_ended_after_s
+        return session.state.ended and (is_untold or self._scope.is_forgetting_changed)
+
+    def _judge(self, session: Backlog, seen: Seen) -> None:
         """Compute a chunk again, tell what differs, and stand behind it."""
         rule = None if self._is_deleted(session, seen) else self._rule(seen)
+        chunk = None if rule is None else self._closed(session, seen)
         if rule is None:
             self._scope.report.not_recomputed_count += 1
-            session.go_on_from(_state_after(session, seen))
-            return
-        self._scope.report.recomputed_count += 1
-        chunk = self._closed(session, seen)
-        if chunk is None:
-            self._blame(seen, "nothing in the log closes a chunk here")
         else:
-            is_omitted = len(seen.chunk.records) == 1 and seen.values == [None]
-            encode = rule.encoder.encode
-            if is_omitted and len(chunk.records) == 1:
-                encode = rule.encoder.encode_omitted
-            value = encode(chunk)
-            what = _difference(seen.message, chunk, value)
-            if what is None:
+            self._scope.report.recomputed_count += 1
+            if self._is_equal(session, seen, rule, chunk) and chunk is not None:
                 session.go_on_from(SessionState.after(chunk))
                 return
-            self._blame(seen, what, value)
-        session.go_on_from(_state_after(session, seen))
+        # What came out equal has the digest of the log's bytes, too.
+        if seen.is_digest_due:
+            check_digest(self._scope, seen, [it for it in seen.values if it is not None])
+        session.go_on_from(session.state_after(seen))
 
-    def _closed(self, session: _Session, seen: Seen) -> Chunk | None:
+    def _is_equal(self, session: Backlog, seen: Seen, rule: Rule, chunk: Chunk | None) -> bool:
+        """Compare a chunk to the one that was computed, and tell in what they differ."""
+        if chunk is None:
+            self._blame(seen, "nothing in the log closes a chunk here")
+            return False
+        encode = rule.encoder.encode
+        if len(chunk.records) == 1 and seen.values == [None]:
+            encode = rule.encoder.encode_omitted
+        value = encode(chunk)
+        what = _difference(seen.message, chunk, value)
+        if what is None:
+            return True
+        if session.state.ended and chunk.t != seen.chunk.t:
+            what = f"{what}; {_UNTOLD}"
+        self._blame(seen, what, value)
+        return False
+
+    def _closed(self, session: Backlog, seen: Seen) -> Chunk | None:
         """Return the chunk that closes next by the rule of ``seen``, as far as the log is read."""
         rule = self._rule(seen)
         if rule is None:
             return None
         chunk, needed = seen.chunk, session.needed_for(seen, self._scope.window)
         state = session.state
-        if chunk.t == 1 and state.ended and not chunk.policy.forget_ended_after_s:
-            # Forgotten under an earlier policy; an end before its records was ignored.
-            state = state.anew()
+        if self._is_taken_as_given(session, seen):
+            state = state.anew() if chunk.t == 1 else replace(state, last_at_ms=0)
             while needed and chunk.records and needed[0].value is None:
                 needed.pop(0)
         held = SessionAccumulator(state, rule.policy)
-        for logged, record in zip(needed, rule.records(chunk.session, needed), strict=True):
-            if logged.value is None:
-                closed = held.end(logged.offset, logged.log_time_ms)
-            else:
-                closed = held.push(record, logged.log_time_ms)
+        records, times_ms = rule.records_of(seen, needed), [it.log_time_ms for it in needed]
+        start = 0
+        for stop in [*(at for at, it in enumerate(needed) if it.value is None), len(needed)]:
+            run = slice(start, stop)
+            closed = [it for _, it in held.push_run(records[run], times_ms[run])]
+            if not closed and stop < len(needed):
+                closed += held.end(needed[stop].offset, times_ms[stop])
             if closed:
                 return closed[0]
+            start = stop + 1
         if chunk.clock and held.deadline_ms < NEVER_MS:
             return held.tick(NEVER_MS)[0]
         return None
 
-    def _is_deleted(self, session: _Session, seen: Seen) -> bool:
+    def _is_deleted(self, session: Backlog, seen: Seen) -> bool:
         """Tell whether retention has deleted what the chunk comes from."""
         start, records, queue = self._scope.starts.records, seen.chunk.records, session.queue
         if records:
@@ -241,27 +237,6 @@ class Recomputation:
         self._scope.blame_chunk(FaultKind.DIFFERENT, seen, what, expected, found)
 
 
-def _is_left_out(logged: Logged, seen: Seen) -> bool:
-    return logged.repeats_within(seen.chunk.policy.deduplicate_records)
-
-
-def _state_after(session: _Session, seen: Seen) -> SessionState:
-    """Return the state that a chunk leaves if it is taken as it stands."""
-    chunk = seen.chunk
-    next_offset, ended_at_ms = max(session.state.next_offset, seen.last_offset + 1), 0
-    if chunk.final:
-        behind = next(
-            (it for it in session.queue if it.offset >= next_offset and not _is_left_out(it, seen)),
-            None,
-        )
-        if behind is not None and behind.value is None:
-            next_offset, ended_at_ms = behind.offset + 1, behind.log_time_ms
-    digest = bytes.fromhex(chunk.digest)
-    return SessionState(
-        chunk.session, chunk.t, digest, next_offset, chunk.final, last_at_ms=ended_at_ms
-    )
-
-
 def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:
     """Return in what a message is not the chunk that was computed, or ``None``."""
     found = message.value or b""
@@ -283,7 +258,7 @@ def _difference(message: Message, chunk: Chunk, value: bytes) -> str | None:
 def _shown(fields: dict[str, msgspec.Raw], name: str) -> str:
     if name not in fields:
         return "nothing"
-    text = bytes(fields[name]).decode()
+    text = bytes(fields[name]).decode("utf-8", "replace")
     if name == "records":
         offsets = [it.offset for it in msgspec.json.decode(text, type=list[_Offset])]
         return f"{len(offsets)} at offsets {offsets[0]} to {offsets[-1]}" if offsets else "none"

@@ -76,21 +76,3 @@ def left_out(queue: Sequence[Logged], seen: Seen, window: int) -> list[Logged]:
         for it in queue
         if it.offset <= last and it.repeats_within(window) and it.offset not in chunked
     ]
-
-
-def without(queue: Sequence[Logged], gone: Sequence[Logged], *, is_ended: bool) -> list[Logged]:
-    """Return a session's messages without some records, and without ends that then follow an end.
-
-    Args:
-        queue: The messages.
-        gone: The records.
-        is_ended: The message before the first one is an end.
-    """
-    offsets = {it.offset for it in gone}
-    kept: list[Logged] = []
-    for logged in queue:
-        if logged.offset in offsets or (is_ended and logged.value is None):
-            continue
-        is_ended = logged.value is None
-        kept.append(logged)
-    return kept

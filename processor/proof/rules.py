@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from processor.core.chunks import FlushReason
 from processor.proof.report import FaultKind
-from processor.wire import WireChunk
+from processor.wire_models import WireChunk
 
 NEVER_MS: Final = 1 << 62
 _BY_TIME: Final = ("idle", "age")
@@ -40,6 +40,14 @@ class Logged(NamedTuple):
     def repeats_within(self, size: int) -> bool:
         """Tell whether it repeats a record of the ``size`` offsets before it."""
         return self.repeats is not None and self.offset - self.repeats <= size
+
+    @property
+    def why_left_out(self) -> str:
+        """What a fault adds about a record that some policy might leave out, but no chunk's."""
+        if self.repeats is None:
+            return ""
+        what = f"it repeats the record-id of offset {self.repeats}, which no policy that a chunk so"
+        return f" ({what} far tells of leaves out; one under which no chunk closed may have)"
 
 
 class Next(NamedTuple):

@@ -15,6 +15,7 @@ and whatever is below the group's offset.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import Final, TypeAlias
 
@@ -29,6 +30,8 @@ from processor.proof.seen import Scope, Seen
 from processor.proof.session import SessionProof
 
 Batches: TypeAlias = AsyncIterator[Sequence[Message]]
+# Logged(...) goes through a Python function that namedtuple makes; this does not.
+_new_logged: Final = partial(tuple.__new__, Logged)
 _SHOWN: Final = 3
 _KEY_BYTES: Final = 8
 
@@ -79,6 +82,7 @@ class PartitionProof:
         """Take the log's next messages, at least one."""
         sessions, report = self._sessions, self._scope.report
         log_time_ms, only, recomputation = self._log_time_ms, self._only, self._recomputation
+        new_logged = _new_logged
         # Bound once: what is done for each message is most of what a proof costs.
         is_past_chunks = self._is_past_chunks
         end_count = sessionless_count = other_count = 0
@@ -97,7 +101,8 @@ class PartitionProof:
                 continue
             offset, value = message.offset, message.value
             repeated = repeats.get(offset) if repeats else None
-            logged = Logged(offset, timestamp_ms, log_time_ms, value, message.headers, repeated)
+            row = (offset, timestamp_ms, log_time_ms, value, message.headers, repeated)
+            logged = new_logged(row)
             if value is None:
                 end_count += 1
                 take = session.pass_end if is_past_chunks else session.take_end
@@ -138,7 +143,7 @@ class PartitionProof:
             return None
         # Before the log is read as far as this chunk.
         scope.window = max(scope.window, seen.chunk.policy.deduplicate_records)
-        scope.note_forgetting(round(seen.chunk.policy.forget_ended_after_s * 1000))
+        scope.note_forgetting(seen)
         return seen
 
     def take_chunk(self, seen: Seen) -> None:

@@ -5,13 +5,13 @@ value of them strict JSON on one line; for these each question is one call of C'
 over the whole block. A block with anything else in it is read value by value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from processor.core.records import Carried
-from processor.counters import TokenCounter, count_tokens
+from processor.counters import TokenCounter, count_tokens, texts_of
 from processor.nesting import are_shallow
 from processor.wire import RECORD_BYTES, find_names, read_naming
 
@@ -42,8 +42,7 @@ class Read(NamedTuple):
             counter: Counts their tokens.
             max_tokens: Budget of a chunk, see ``count_tokens``.
         """
-        text_of = _length_of if getattr(counter, "counts_length_alone", False) else bytes.decode
-        texts, carried, sizes, named = _plain(values, text_of) or zip(
+        texts, carried, sizes, named = _plain(values, counter) or zip(
             *map(read_naming, values), strict=True
         )
         self.token_counts.extend(count_tokens(counter, texts, max_tokens))
@@ -56,20 +55,14 @@ class Read(NamedTuple):
         return Read(self.token_counts[rows], self.carried[rows], self.sizes[rows], self.named[rows])
 
 
-def _length_of(value: bytes) -> bytes | str:
-    """Return something as long as the text of ``value``."""
-    # Two of three lines are ASCII, and need not be copied to know that.
-    return value if value.isascii() else value.decode()
-
-
 #: Texts, or for a counter of lengths what is as long; then as in ``Read``.
 _Plain = tuple[list[Any], list[Carried], list[int], list[str]]
 
 
-def _plain(values: Sequence[bytes], text_of: Callable[[bytes], object]) -> _Plain | None:
+def _plain(values: Sequence[bytes], counter: TokenCounter) -> _Plain | None:
     """Return what ``read_naming`` finds of each where all are plain, else ``None``."""
     try:
-        texts = list(map(text_of, values))
+        texts = texts_of(counter, values)
         found = list(map(find_names, values))
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
         return None

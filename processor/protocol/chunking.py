@@ -15,7 +15,7 @@ from processor.protocol.rule_change import check_unchanged, reopened
 from processor.protocol.start_checks import SESSION_REMEDIES
 from processor.protocol.state import PartitionState
 from processor.protocol.tracing import PartitionTracing
-from processor.wire import WirePolicy
+from processor.wire_models import WirePolicy
 
 #: A replay that takes a worker some seconds: shorter ones are not worth a checkpoint.
 SHORT_REPLAY_RECORDS: Final = 200_000

@@ -40,7 +40,7 @@ from processor.protocol.dead_letter import session_of
 from processor.protocol.port import LogRecord, Survey
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.runs import log_times_ms
-from processor.wire import WireChunk, decode_chunk
+from processor.wire_models import WireChunk, decode_chunk
 
 _ORIGIN: Final = "__connect.errors."
 

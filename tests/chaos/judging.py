@@ -13,6 +13,7 @@ from tests.e2e.oracle import judge
 from tests.e2e.verdict import Verdict
 from tests.e2e.workers import Deployment
 
+_VERIFY: Final = (sys.executable, "-m", "processor", "verify", "--recompute")
 _PATIENCE_S: Final = 60.0
 _VERIFIED_WITHIN_S: Final = 300.0
 
@@ -30,8 +31,13 @@ class Judgement:
     """Chunks by why they were closed: what the run has put to the test."""
 
     @property
+    def is_recomputed(self) -> bool:
+        """Whether each of the chunks came out again to the byte; exit 0 leaves that open."""
+        return self.proof.endswith(f", {self.closed.total():,} recomputed, 0 different")
+
+    @property
     def ok(self) -> bool:
-        return self.verdict.ok and self.is_proven
+        return self.verdict.ok and self.is_proven and self.is_recomputed
 
 
 async def judged(app: Deployment, *, max_tokens: int) -> Judgement:
@@ -46,7 +52,7 @@ async def judged(app: Deployment, *, max_tokens: int) -> Judgement:
     )
     done = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-m", "processor", "verify", "--app-id", app.topics.app_id],
+        [*_VERIFY, "--app-id", app.topics.app_id],
         env=app.environment(),
         cwd=app.folder,
         stdout=subprocess.PIPE,

@@ -18,9 +18,10 @@ def as_read(messages):
     return [Message(0, it.offset, it.timestamp, it.key, it.value, it.headers) for it in messages]
 
 
-def outcome(chunks, *failures, is_proven=True):
+def outcome(chunks, *failures, is_proven=True, proof="3 recomputed, 0 different"):
     verdict = judge_logs(as_read(LOG), as_read(chunks), [], max_tokens=POLICY.max_tokens)
-    judgement = Judgement(verdict, "as verify says", is_proven)
+    closed = Counter(tokens=2, end=1)
+    judgement = Judgement(verdict, f"verified, {proof}", is_proven, closed)
     kills = {"worker kill": Spread(2, 1, 1.5, 1.5, 1.5)}
     return Outcome("seed 0", kills, Counter({"0": 3}), Counter(), judgement, failures)
 
@@ -54,3 +55,9 @@ def test_worker_that_ended_by_itself_is_a_failure_though_no_promise_was_broken()
 
 def test_fault_that_verify_alone_finds_is_a_failure():
     assert not outcome(chunks_of(LOG), is_proven=False).ok
+
+
+@pytest.mark.parametrize("count", ["3 recomputed, 1", "2 recomputed, 0", "13 recomputed, 0"])
+def test_chunk_that_does_not_come_out_again_to_the_byte_is_a_failure(count):
+    """Also one that could not be computed, for which verify exits 0."""
+    assert not outcome(chunks_of(LOG), proof=f"{count} different").ok

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from processor.core.errors import ConfigError
-from processor.demo.brokers import EVICTING, RESTARTING, choose, pick, start_jvm
+from processor.demo.brokers import choose, pick
+from processor.demo.kafka_jvm import start_jvm
+from processor.demo.kinds import EVICTING, RESTARTING
 from processor.kafka.topics import create_topics
 from processor.settings import Settings
 from tests.e2e.oracle import QUARTERS
@@ -65,10 +67,10 @@ def deploy(broker, tmp_path):
 
 
 @pytest.fixture
-def settings(broker, request):
-    """Settings of an app of its own, its topics made with the module's number of partitions."""
+def settings_alone(broker):
+    """Settings of an app of its own, whose topics are still to be made."""
     name = f"app-{uuid.uuid4().hex}"
-    settings = Settings(
+    return Settings(
         bootstrap_servers=broker.bootstrap,
         app_id=name,
         records_topic=f"{name}.records",
@@ -76,8 +78,14 @@ def settings(broker, request):
         dead_letter_topic=f"{name}.dead-letter",
         token_counter=QUARTERS,  # loads no vocabulary
     )
-    asyncio.run(create_topics(settings, partitions=request.module.PARTITIONS, replication=1))
-    return settings
+
+
+@pytest.fixture
+def settings(settings_alone, request):
+    """The same, its topics made with the module's number of partitions."""
+    partitions = request.module.PARTITIONS
+    asyncio.run(create_topics(settings_alone, partitions=partitions, replication=1))
+    return settings_alone
 
 
 @pytest.fixture

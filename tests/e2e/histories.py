@@ -41,6 +41,12 @@ def send(settings, topic, messages, *, commit=True):
     asyncio.run(run())
 
 
+def send_chunks(settings, lines, *, session="s", partition=0, commit=True):
+    """Send chunks as a worker does."""
+    messages = [(partition, session.encode(), line, ()) for line in lines]
+    send(settings, settings.chunks_topic, messages, commit=commit)
+
+
 def read(settings, topic, partition, count):
     async def run():
         consumer = AIOKafkaConsumer(

@@ -1,7 +1,6 @@
 """A worker and what it answers over HTTP."""
 
 import json
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -9,15 +8,11 @@ from collections import defaultdict
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from processor.demo.local_broker import free_ports
 from processor.metrics import METRICS
 
 POLL_S = 0.05
 ANSWER_S = 5.0
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 class Probed:
@@ -29,7 +24,7 @@ class Probed:
     """
 
     def __init__(self, app, start=None, **settings):
-        self.app, self.port = app, free_port()
+        self.app, self.port = app, free_ports(1)[0]
         self.url = f"http://127.0.0.1:{self.port}/"
         self.worker = (start or app.start)(http_port=self.port, **settings)
 

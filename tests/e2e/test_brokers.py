@@ -10,21 +10,15 @@ import uuid
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from processor.core.errors import UnreachableError
-from processor.demo.brokers import LocalBroker
-from processor.demo.local_broker import answers, free_ports
+from processor.demo.local_broker import LocalBroker, answers, free_ports
+from tests.e2e import asking
 
 
 async def create_topic(bootstrap):
     name = f"brokers-{uuid.uuid4().hex}"
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-    await admin.start()
-    try:
-        await admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
-    finally:
-        await admin.close()
+    await asking.create_topic(bootstrap, name, partitions=1)
     return name
 
 

@@ -1,36 +1,15 @@
 import asyncio
-import uuid
 from contextlib import aclosing, closing
 
 import pytest
-from aiokafka import AIOKafkaProducer
 
 from processor.client import DigestError, GapError, RepeatError, read_chunks, read_chunks_sync
 from tests.builders import chunk_lines
+from tests.e2e.histories import send_chunks
 
 PARTITIONS = 2
 LINES = chunk_lines(*(b"w%d" % number for number in range(12)))
 TS = list(range(1, 7))
-
-
-def write(settings, lines, *, session="s", partition=0, commit=True):
-    """Write chunks as a worker does, in one transaction."""
-
-    async def run():
-        producer = AIOKafkaProducer(
-            bootstrap_servers=settings.bootstrap_servers, transactional_id=uuid.uuid4().hex
-        )
-        await producer.start()
-        try:
-            await producer.begin_transaction()
-            for line in lines:
-                await producer.send(settings.chunks_topic, line, session.encode(), partition)
-            await producer.flush()
-            await (producer.commit_transaction() if commit else producer.abort_transaction())
-        finally:
-            await producer.stop()
-
-    asyncio.run(run())
 
 
 def read_all(settings, **how):
@@ -43,10 +22,10 @@ def read(settings, count, **how):
 
 
 def test_committed_chunks_are_read_to_the_byte(settings):
-    write(settings, LINES[:3])
-    write(settings, LINES[3:], commit=False)
+    send_chunks(settings, LINES[:3])
+    send_chunks(settings, LINES[3:], commit=False)
     other = chunk_lines(b'{"a":1}', b"\xff", session="z")
-    write(settings, other, session="z", partition=1)
+    send_chunks(settings, other, session="z", partition=1)
     found = read_all(settings)
     assert [(it.session, it.t) for it in found] == [("s", 1), ("s", 2), ("s", 3), ("z", 1)]
     assert [it.line for it in found] == [*LINES[:3], *other]
@@ -58,7 +37,7 @@ def test_a_reader_waits_for_what_comes(settings):
     async def run():
         async with aclosing(read_chunks(settings)) as chunks:
             coming = asyncio.ensure_future(anext(chunks))
-            await asyncio.to_thread(write, settings, LINES)
+            await asyncio.to_thread(send_chunks, settings, LINES)
             return [(await coming).t, *[(await anext(chunks)).t for _ in TS[1:]]]
 
     assert asyncio.run(run()) == TS
@@ -73,7 +52,7 @@ def test_a_reader_waits_for_what_comes(settings):
     ],
 )
 def test_a_fault_is_raised_again_and_again_to_who_keeps_positions(settings, spoil, error, t):
-    write(settings, spoil(LINES))
+    send_chunks(settings, spoil(LINES))
     kept = {}
     for _ in range(2):
         with pytest.raises(error) as raised:  # noqa: PT012 - a loop that ends by the error
@@ -85,14 +64,14 @@ def test_a_fault_is_raised_again_and_again_to_who_keeps_positions(settings, spoi
 
 
 def test_a_group_goes_on_at_the_chunk_that_was_in_hand(settings):
-    write(settings, LINES)
+    send_chunks(settings, LINES)
     group = settings.app_id
     assert read(settings, 3, group=group) == [1, 2, 3]
     assert read(settings, 2, group=group) == [3, 4]
 
 
 def test_a_reader_that_keeps_positions_sees_each_chunk_once(settings):
-    write(settings, LINES)
+    send_chunks(settings, LINES)
     kept = {}
     seen = []
     for count in (1, 2, 3):  # each time it ends with a chunk in hand
@@ -110,7 +89,7 @@ def test_a_reader_that_keeps_positions_sees_each_chunk_once(settings):
 
 def test_members_of_a_group_share_the_partitions(settings):
     for partition in range(PARTITIONS):
-        write(settings, LINES, partition=partition)
+        send_chunks(settings, LINES, partition=partition)
 
     async def member(found, count):
         async with aclosing(read_chunks(settings, group=settings.app_id)) as chunks:

@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 
 from processor.clock import SystemClock
-from processor.demo.brokers import start_jvm
+from processor.demo.kafka_jvm import start_jvm
 from processor.doctor.examine import examine
 from processor.doctor.finding import Level
 from processor.kafka.flow import chunking

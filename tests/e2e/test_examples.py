@@ -6,7 +6,7 @@ import pytest
 
 from examples.memory_agent import Store
 from tests.builders import chunk_lines
-from tests.e2e.test_client import write
+from tests.e2e.histories import send_chunks
 from tests.e2e.workers import POLL_S, ROOT, Worker
 
 PARTITIONS = 1
@@ -21,7 +21,7 @@ def asked(folder):
 @pytest.mark.needs("eviction")  # of the agents that were killed
 def test_a_memory_agent_killed_at_work_goes_on_at_its_last_t(settings, tmp_path):
     """Each chunk is asked about once, but for the ones in hand at the kills."""
-    write(settings, chunk_lines(*TEXTS, max_tokens=1))
+    send_chunks(settings, chunk_lines(*TEXTS, max_tokens=1))
     folder = tmp_path / "memories"
     command = [sys.executable, "-m", "tests.e2e.remembering", str(folder), settings.app_id]
     environment = os.environ | {

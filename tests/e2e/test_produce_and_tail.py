@@ -5,29 +5,10 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.partitioner import DefaultPartitioner
 
+from tests.builders import chunk_document
 from tests.e2e.verbs import run_verb
 
 PARTITIONS = 3
-CHUNK = {
-    "schema_version": 1,
-    "records": [{"offset": 0, "timestamp_ms": 1, "token_count": 2, "text": "\u2028 ü"}],
-    "token_count": 2,
-    "token_counter": "chars_over_four",
-    "max_tokens": 5000,
-    "over_budget": False,
-    "policy": {
-        "flush_tokens": 5000,
-        "idle_s": 300,
-        "max_age_s": 0,
-        "max_chunk_bytes": 900000,
-        "max_chunk_records": 10000,
-    },
-    "flush": "tokens",
-    "final": False,
-    "source": {"topic": "records", "partition": 0, "first_offset": 0, "last_offset": 0},
-    "previous_digest": "00",
-    "digest": "11",
-}
 
 
 def run(settings, *args, stdin=b""):
@@ -102,7 +83,7 @@ def test_missing_topic_is_named_not_created(settings, args):
 
 
 def test_tail_prints_chunks_from_the_start_to_the_byte(settings):
-    chunks = [CHUNK | {"session": f"s{number % 2}", "t": number} for number in range(10)]
+    chunks = [chunk_document(session=f"s{number % 2}", t=number) for number in range(10)]
     lines = [json.dumps(chunk, ensure_ascii=False).encode() for chunk in chunks]
     topics = {"records_topic": settings.chunks_topic, "chunks_topic": settings.records_topic}
     to_chunks = settings.model_copy(update=topics)

@@ -14,8 +14,8 @@ from processor.kafka.topics import create_route_topics
 from processor.settings_loading import load_settings
 from tests.e2e import producing
 from tests.e2e.producing import Line
+from tests.e2e.routing import ROUTE, telemetry_of, wait_until_routed
 from tests.e2e.secure_app import SecureApp
-from tests.e2e.test_route import ROUTE, telemetry_of, wait_until_routed
 
 
 def topic_rights(topic, *operations):

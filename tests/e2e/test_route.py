@@ -12,12 +12,11 @@ from aiokafka.errors import TopicAlreadyExistsError
 from aiokafka.partitioner import DefaultPartitioner
 
 from tests.e2e import asking, producing
-from tests.e2e.log_reading import end_offsets
 from tests.e2e.probing import Probed
 from tests.e2e.producing import Line
+from tests.e2e.routing import ROUTE, telemetry_of, wait_until_routed
 from tests.unit.formats.telemetry import as_protobuf, call, spans_of
 
-ROUTE = ("-m", "processor", "route")
 TELEMETRY_PARTITIONS, RECORDS_PARTITIONS = 4, 3
 
 
@@ -32,22 +31,6 @@ def app(deploy):
 async def create(app):
     topic = telemetry_of(app)
     await asking.create_topic(app.bootstrap, topic, partitions=TELEMETRY_PARTITIONS)
-
-
-def telemetry_of(app):
-    return app.environment()["PROCESSOR_TELEMETRY_TOPIC"]
-
-
-def wait_until_routed(app, *, within_s=60.0):
-    """Return once the routers have come to the end of the telemetry as of now."""
-    topic, group = telemetry_of(app), f"{app.topics.app_id}-router"
-
-    async def is_routed():
-        ends = await end_offsets(app.bootstrap, topic)
-        offsets = await asking.committed_offsets(app.bootstrap, group, list(ends))
-        return all(offsets[at] >= end for at, end in ends.items())
-
-    app.wait("all telemetry routed", is_routed, within_s=within_s)
 
 
 def transcripts_of_pi(files, lines, seed):

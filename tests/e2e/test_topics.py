@@ -1,52 +1,29 @@
 import asyncio
-import uuid
-from contextlib import asynccontextmanager
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from processor.core.errors import ConfigError, UnreachableError
 from processor.demo.local_broker import free_ports
 from processor.kafka.topics import check_topics, create_topics, describe_topic
 from processor.settings import Settings
+from tests.e2e import asking
 
 
 @pytest.fixture
-def settings(broker):
-    name = f"topics-{uuid.uuid4().hex}"
-    return Settings(
-        bootstrap_servers=broker.bootstrap,
-        app_id=name,
-        records_topic=f"{name}.records",
-        chunks_topic=f"{name}.chunks",
-        dead_letter_topic=f"{name}.dead-letter",
-    )
-
-
-@asynccontextmanager
-async def admin_client(settings):
-    admin = AIOKafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
-    await admin.start()
-    try:
-        yield admin
-    finally:
-        await admin.close()
+def settings(settings_alone):
+    return settings_alone
 
 
 def create_by_hand(settings, name, partitions, **configs):
-    async def create():
-        async with admin_client(settings) as admin:
-            names = {key.replace("_", "."): value for key, value in configs.items()}
-            await admin.create_topics([NewTopic(name, partitions, 1, topic_configs=names)])
-
-    asyncio.run(create())
+    made = asking.create_topic(settings.bootstrap_servers, name, partitions=partitions, **configs)
+    asyncio.run(made)
 
 
 def configs_of(settings, name):
     async def describe():
-        async with admin_client(settings) as admin:
+        async with asking.admin_client(settings.bootstrap_servers) as admin:
             (response,) = await admin.describe_configs(
                 [ConfigResource(ConfigResourceType.TOPIC, name)]
             )
@@ -57,7 +34,7 @@ def configs_of(settings, name):
 
 def topics_of(settings):
     async def list_topics():
-        async with admin_client(settings) as admin:
+        async with asking.admin_client(settings.bootstrap_servers) as admin:
             return {name for name in await admin.list_topics() if settings.app_id in name}
 
     return asyncio.run(list_topics())

@@ -1,6 +1,8 @@
 """One partition's log, and what a worker commits of it."""
 
-from processor.protocol.port import Survey
+from processor.protocol.partition import Partition
+from processor.protocol.port import Batch, Survey
+from processor.testing import FakeClock, RecordingMetrics
 
 
 class OneLog:
@@ -40,3 +42,21 @@ class OneLog:
 
     async def discard(self):
         pass
+
+
+class WorkedLog(OneLog):
+    """One log, and workers of it."""
+
+    async def work(self, config, until, *, is_lost=False):
+        """Open with ``config`` and feed up to an offset; what the last batch gave may be lost."""
+        partition = Partition(0, self, config, FakeClock(), RecordingMetrics())
+        await partition.open(lambda: True)
+        await partition.commit()
+        position = self.position
+        for it in [it for it in self.log if position <= it.offset < until]:
+            following = it.offset + 1
+            partition.feed(Batch(0, partition.incarnation, position, following, [it], 10**9, None))
+            position = following
+            if not (is_lost and following >= until):
+                await partition.commit()
+        await partition.close()

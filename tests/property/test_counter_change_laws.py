@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from processor.counters import COUNTERS, counter_named
 from processor.protocol.chunking import ChunkerConfig
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import WordCounter
-from tests.history import Message
-from tests.property.test_rule_change_laws import Broker, messages_of
+from tests.history import Message, log_messages
+from tests.property.one_log import WorkedLog
 from tests.strategies import logs, policies
 from tests.unit.proof.verifying import verify
 
@@ -34,7 +34,7 @@ def config_of(policy, name, *, bound=200_000):
 @given(logs(), policies, st.data())
 def test_every_chunk_is_counted_and_recomputed_by_the_one_counter_that_it_names(log, policy, data):
     """Open records that the first worker counted and wrote down are counted anew."""
-    broker = Broker(messages_of(log))
+    broker = WorkedLog(log_messages(log))
     first = data.draw(st.integers(0, broker.end))
     bound = data.draw(st.sampled_from([0, 2, 5]))
 

@@ -18,10 +18,11 @@ from processor.protocol.changelog import (
     encode_session,
 )
 from processor.protocol.port import Message
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import chunk_all
 from tests.property.damage import bounded, damaged
-from tests.property.parsers import (
+from tests.property.readings import records_of
+from tests.property.samples import (
     BATCHES,
     CHUNKS,
     ENCODER,
@@ -30,7 +31,6 @@ from tests.property.parsers import (
     TRANSCRIPT_LINES,
     VALUES,
     as_record,
-    records_of,
 )
 
 values = damaged(VALUES + TRANSCRIPT_LINES)

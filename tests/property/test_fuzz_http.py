@@ -40,7 +40,7 @@ async def serve(sent):
     server = HttpServer({"/": lambda accept: web.Response(text=f"{len(accept)}")})
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    await server.start("127.0.0.1", port, or_next=True)
+    await server.start("127.0.0.1", port)
     try:
         return await answer_to(port, sent, 0.02), await answer_to(port, GOOD, 20)
     finally:

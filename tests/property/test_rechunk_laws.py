@@ -11,7 +11,7 @@ from processor.core.sessions import PartitionSessions
 from processor.proof.rechunk import Cut, Other, Rechunking
 from processor.proof.seen import Seen
 from tests.history import QUARTERS
-from tests.property.test_recompute_laws import clocks, counted, worked
+from tests.property.core_worker import clocks, counted, worked
 from tests.strategies import BUDGET, logs, policies
 
 

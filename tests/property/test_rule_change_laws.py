@@ -10,39 +10,11 @@ from hypothesis import strategies as st
 from processor.core.errors import StateError
 from processor.core.policy import ChunkPolicy
 from processor.protocol.chunking import ChunkerConfig
-from processor.protocol.partition import Partition
-from processor.protocol.port import Batch
-from processor.testing import FakeClock, RecordingMetrics
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import WordCounter
-from tests.history import Message
-from tests.property.one_log import OneLog
+from tests.history import Message, log_messages
+from tests.property.one_log import WorkedLog
 from tests.strategies import logs, policies
-
-
-class Broker(OneLog):
-    """One log, and workers of it."""
-
-    async def work(self, config, until, *, is_lost=False):
-        """Open with ``config`` and feed up to an offset; what the last batch gave may be lost."""
-        partition = Partition(0, self, config, FakeClock(), RecordingMetrics())
-        await partition.open(lambda: True)
-        await partition.commit()
-        position = self.position
-        for it in [it for it in self.log if position <= it.offset < until]:
-            following = it.offset + 1
-            partition.feed(Batch(0, partition.incarnation, position, following, [it], 10**9, None))
-            position = following
-            if not (is_lost and following >= until):
-                await partition.commit()
-        await partition.close()
-
-
-def messages_of(log):
-    return [
-        Message(it.offset, it.session.encode(), None if is_end else it.value, it.timestamp_ms)
-        for it, is_end in log
-    ]
 
 
 def config_of(policy, *, bound=200_000):
@@ -54,7 +26,7 @@ def config_of(policy, *, bound=200_000):
 @given(logs(), policies, policies, st.data())
 def test_a_changed_policy_loses_nothing_and_is_kept(log, before, after, data):
     """Whatever was checkpointed, and wherever the first worker and the second one end."""
-    broker = Broker(messages_of(log))
+    broker = WorkedLog(log_messages(log))
     first, second = sorted(data.draw(st.tuples(*[st.integers(0, broker.end)] * 2)))
     bound = data.draw(st.sampled_from([0, 2, 5]))
 
@@ -87,7 +59,7 @@ def test_a_changed_policy_loses_nothing_and_is_kept(log, before, after, data):
 def test_checkpointed_records_that_the_log_lost_are_not_judged_by_another_policy():
     """Nobody could count their tokens again, or tell when each came."""
     before, after = (config_of(ChunkPolicy(max_tokens=it), bound=0) for it in (9, 3))
-    broker = Broker([Message(number, b"s", b"a b", 0) for number in range(3)])
+    broker = WorkedLog([Message(number, b"s", b"a b", 0) for number in range(3)])
 
     async def story():
         await broker.work(before, 2)

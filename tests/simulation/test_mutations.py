@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation import owner_mutations, state_mutations
+from tests.simulation import owner_mutations, state_mutations, time_mutations
 from tests.simulation.mutations import MUTATIONS, applied
 from tests.simulation.playing import first_failure
 
@@ -11,6 +11,7 @@ MOST_HISTORIES = 3000
 
 assert owner_mutations
 assert state_mutations
+assert time_mutations
 
 
 @pytest.mark.parametrize("name", MUTATIONS)

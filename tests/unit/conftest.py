@@ -1,5 +1,6 @@
 """What several of these tests ask for."""
 
+import logging
 import tomllib
 from pathlib import Path
 
@@ -16,3 +17,18 @@ def pyproject():
 @pytest.fixture(scope="session")
 def version(pyproject):
     return pyproject["project"]["version"]
+
+
+@pytest.fixture
+def in_an_empty_folder(tmp_path, monkeypatch):
+    """No file of settings lies about."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def quiet_log():
+    """Put the log back as it was: a verb sets it up."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level

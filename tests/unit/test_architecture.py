@@ -2,20 +2,19 @@
 
 import ast
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2] / "processor"
-MODULES = sorted(ROOT.rglob("*.py"))
+from tests.unit.repository import MODULES, PACKAGE, ROOT, imports_of
 
 #: A package may import itself and what stands on its right; nothing else of ours.
 ARROWS = {
     "core": {"core"},
     "headers": {"core"},
     "nesting": set(),
-    "wire": {"core", "headers", "nesting"},
-    "schema": {"core", "wire"},
+    "wire_models": {"core"},
+    "wire": {"core", "headers", "nesting", "wire_models"},
+    "schema": {"core", "wire_models"},
     "metrics": {"core"},
     "clock": set(),
     "counters": {"core"},
@@ -23,42 +22,49 @@ ARROWS = {
     "sources": {"core", "wire"},
     "testing": {"core", "wire", "metrics"},
     "streaming": {"core", "wire", "counters"},
-    "protocol": {"core", "headers", "nesting", "wire", "metrics", "clock", "counters", "formats"},
+    "protocol": {
+        "core",
+        "headers",
+        "nesting",
+        "wire",
+        "wire_models",
+        "metrics",
+        "clock",
+        "counters",
+        "formats",
+    },
     "tracing": {"core", "headers", "protocol"},
     "settings": {"core"},
     "settings_loading": {"core", "settings"},
-    "proof": {"core", "headers", "wire", "counters"},
+    "proof": {"core", "headers", "nesting", "wire", "wire_models", "counters"},
     "kafka": {"core", "wire", "metrics", "clock", "settings", "protocol"},
     "doctor": {"core", "clock", "settings", "protocol", "kafka"},
-    "client": {"core", "wire", "formats", "settings", "settings_loading", "kafka"},
+    "client": {"core", "wire_models", "formats", "settings", "settings_loading", "kafka"},
     "agents": {"core", "protocol"},
+    "feeding": {"core", "settings", "formats", "sources", "kafka"},
     "ops": {"core", "metrics", "clock", "settings", "protocol", "kafka"},
+    "asyncapi": {"core", "settings", "protocol", "schema"},
+    "demo": {"core"},
 }
-
-
-def imports_of(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module
+#: What puts all of it together; nothing above may import it, so it needs no arrows.
+TOP = {"__init__", "__main__", "app", "cli", "partitioned_app", "route_app"}
 
 
 def package_of(path):
-    first = path.relative_to(ROOT).parts[0]
+    first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_arrows_point_one_way(path):
     package = package_of(path)
-    if package not in ARROWS:
+    if package in TOP:
         return
     ours = {name.split(".")[1] for name in imports_of(path) if name.startswith("processor.")}
     assert ours <= ARROWS[package] | {package}
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("core/*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(PACKAGE.glob("core/*.py")), ids=lambda path: path.name)
 def test_the_core_imports_the_standard_library_and_itself(path):
     impure = {"asyncio", "socket", "time", "datetime", "logging", "os", "random", "threading"}
     for name in imports_of(path):
@@ -68,9 +74,13 @@ def test_the_core_imports_the_standard_library_and_itself(path):
         )
 
 
-def test_every_package_named_by_an_arrow_exists():
-    there = {package_of(path) for path in MODULES}
-    assert set(ARROWS) <= there
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_only_the_command_line_knows_that_it_is_one(path):
+    assert package_of(path) == "cli" or "click" not in imports_of(path)
+
+
+def test_every_module_has_its_arrows():
+    assert ARROWS.keys() | TOP == {package_of(path) for path in MODULES}
 
 
 CLIENTS = {
@@ -92,7 +102,7 @@ TAKERS = {
 }
 SOURCES = {"client_settings", "consumer_settings"}
 #: Knows the demo's own embedded broker alone.
-LOCAL = ROOT / "demo" / "processes.py"
+LOCAL = PACKAGE / "demo" / "processes.py"
 
 
 def is_logging_in(expression, sources):
@@ -119,7 +129,7 @@ def sources_in(tree):
     return names
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_kafka_client_connects_and_logs_in_as_the_settings_say(path):
     tree = ast.parse(path.read_text())
     sources = sources_in(tree)
@@ -132,3 +142,13 @@ def test_every_kafka_client_connects_and_logs_in_as_the_settings_say(path):
         if name in CLIENTS and path != LOCAL:
             spread = [it.value for it in call.keywords if it.arg is None]
             assert any(is_logging_in(it, sources) for it in spread), f"{name} at {call.lineno}"
+
+
+def test_what_several_tests_need_is_in_no_test():
+    found = {
+        (str(path.relative_to(ROOT)), name)
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in imports_of(path)
+        if name.rpartition(".")[2].startswith("test_")
+    }
+    assert found == set()

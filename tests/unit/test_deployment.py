@@ -12,8 +12,8 @@ from processor.core.errors import ConfigError
 from processor.demo.kafka_jvm import KAFKA_FILES, KAFKA_VERSION
 from processor.settings_loading import load_settings
 from tests.queries import VARIABLES
+from tests.unit.repository import ROOT, dockerfile, make_recipe
 
-ROOT = Path(__file__).parents[2]
 LOCKS = ("audit.lock", "bench.lock", "requirements.lock", "runtime.lock")
 WORKERS = ("worker-1", "worker-2")
 OURS = ("topics", *WORKERS)
@@ -50,18 +50,6 @@ def environment(service):
 def listeners(text):
     """Return name -> address of a Kafka listener setting."""
     return dict(item.split("://") for item in text.split(","))
-
-
-def dockerfile(word):
-    """Return the arguments of an instruction, one string for each time it is given."""
-    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
-    return re.findall(rf"^{word} (.*)$", text, flags=re.MULTILINE)
-
-
-def make_recipe(target):
-    """Return the commands of a target."""
-    text = (ROOT / "Makefile").read_text()
-    return re.search(rf"^{re.escape(target)}:.*\n((?:\t.*\n)+)", text, flags=re.MULTILINE)[1]
 
 
 @pytest.mark.parametrize("name", LOCKS)

@@ -13,7 +13,8 @@ from processor.core.policy import ChunkPolicy
 from processor.core.records import Record
 from processor.core.session_state import SessionState
 from processor.headers import chosen_headers, headers_json, number_in
-from processor.wire import RECORD_BYTES, ChunkEncoder, decode_chunk, read_value
+from processor.wire import RECORD_BYTES, ChunkEncoder, read_value
+from processor.wire_models import decode_chunk
 
 POLICY = ChunkPolicy(5000, carry_headers=("event-time", "user-id"))
 HEADERS = (("user-id", b"ada"), ("event-time", b"10:15"))

@@ -9,9 +9,9 @@ import yaml
 from processor.cli.running import DRAIN_S
 from processor.settings import Settings
 from processor.settings_loading import load_settings
-from tests.unit.test_deployment import dockerfile
+from tests.unit.repository import ROOT, dockerfile
 
-KUBERNETES = Path(__file__).parents[2] / "deploy" / "kubernetes"
+KUBERNETES = ROOT / "deploy" / "kubernetes"
 BASE, OVERLAY = KUBERNETES / "base", KUBERNETES / "overlays" / "example"
 #: The oldest that has all fields used here, and the newest that the checker knows.
 VERSIONS = ("1.27", kubernetes_validate.latest_version())

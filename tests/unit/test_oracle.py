@@ -1,93 +1,15 @@
 """The oracle must catch every kind of fault: each test breaks sound chunks in one way."""
 
-import base64
 import hashlib
-import json
 from dataclasses import replace
 
 import pytest
 
-from tests.e2e.chunk_reading import ChunkError, read_chunk
-from tests.e2e.log_reading import Message
 from tests.e2e.oracle import judge_logs
+from tests.unit.sound_chunks import BUDGET, S1, chunk, chunked, line, log, rewritten
 
-S1, S2 = b"s1", b"s2"
+S2 = b"s2"
 END = None
-BUDGET = 10
-
-
-def log(*pairs, partition=0):
-    """Put (key, value) pairs at even offsets: logs of transactional producers have holes."""
-    return [
-        Message(partition, 2 * at, 1_000 + at, key, value) for at, (key, value) in enumerate(pairs)
-    ]
-
-
-def line(size):
-    return b'{"a":"' + b"x" * (size - 8) + b'"}'
-
-
-def carried(message):
-    try:
-        json.loads(message.value.decode(), parse_int=str)
-    except UnicodeDecodeError:
-        return '"base64":"' + base64.b64encode(message.value).decode() + '"'
-    except ValueError:
-        return '"text":' + json.dumps(message.value.decode())
-    return '"value":' + message.value.decode()
-
-
-def tokens(message):
-    return max(1, (len(message.value.decode(errors="replace")) + 3) // 4)
-
-
-def chunk(  # noqa: PLR0913 - a sound chunk needs only the first three
-    t, messages, previous, *, session=b"s1", partition=0, flush="tokens", **changes
-):
-    """Encode a sound chunk message, but for ``changes``; return it and its digest."""
-    body = hashlib.sha256(previous)
-    for each in messages:
-        body.update(len(each.value).to_bytes(8, "big") + each.value)
-    counts = [tokens(each) for each in messages]
-    records = ",".join(
-        f'{{"offset":{each.offset},"timestamp_ms":{each.timestamp_ms},'
-        f'"token_count":{count},{carried(each)}}}'
-        for each, count in zip(messages, counts, strict=True)
-    )
-    rest = {
-        "schema_version": 1,
-        "session": session.decode(),
-        "t": t,
-        "token_count": sum(counts),
-        "token_counter": "chars_over_four",
-        "max_tokens": BUDGET,
-        "over_budget": sum(counts) > BUDGET,
-        "policy": {"flush_tokens": BUDGET},
-        "flush": flush,
-        "final": flush == "end",
-        "source": {
-            "topic": "records",
-            "partition": partition,
-            "first_offset": messages[0].offset if messages else None,
-            "last_offset": messages[-1].offset if messages else None,
-        },
-        "previous_digest": previous.hex(),
-        "digest": body.hexdigest(),
-    } | changes
-    text = json.dumps(rest, ensure_ascii=False)[:-1] + f', "records":[{records}]}}'
-    headers = (("ce_id", f"{session.decode()}/{t}".encode()),)
-    return Message(partition, t, 5, session, text.encode(), headers), body.digest()
-
-
-def chunked(*groups, session=b"s1", **changes):
-    """Encode a session's chunks; each group is its records, then optionally its flush reason."""
-    previous, made = hashlib.sha256(session).digest(), []
-    for at, group in enumerate(groups, 1):
-        messages = [each for each in group if isinstance(each, Message)]
-        flush = next((each for each in group if isinstance(each, str)), "tokens")
-        message, previous = chunk(at, messages, previous, session=session, flush=flush, **changes)
-        made.append(message)
-    return made
 
 
 def faults(records, chunks, dead_letters=(), **how):
@@ -96,11 +18,6 @@ def faults(records, chunks, dead_letters=(), **how):
     assert verdict.ok == (not verdict.faults.total())
     assert all(name in str(verdict) for name in verdict.faults)
     return {name: count for name, count in verdict.faults.items() if count}
-
-
-def rewritten(message, old, new):
-    assert old in message.value
-    return replace(message, value=message.value.replace(old, new))
 
 
 # Five records of 5 tokens: two fit into a chunk, and the last stays open.
@@ -332,55 +249,3 @@ def test_dead_letters_keep_the_records_headers():
 
 def test_outstanding_dead_letters_are_allowed_while_the_worker_is_at_work():
     assert faults(KEYLESS, [], [], complete=False) == {}
-
-
-# Reading one chunk.
-
-
-def test_values_come_back_byte_for_byte():
-    values = [
-        b'{"b": [1.0, "}],{", 1e2],  "a": "\\u00e9 \\" \\\\"}',
-        b'"\xe2\x80\xa8 \xc2\x85"',
-        b"-0.0",
-        b"[[], {}, [[[]]]]",
-        b"1" * 5_000,
-        b'{"base64":1,"base64":2}',
-        b'"\\ud83d\\ude80"',
-    ]
-    records = log(*[(S1, value) for value in values])
-    [made] = chunked([*records, "idle"])
-    assert made.value.count(b'"value":') == len(values)
-    assert [each.value for each in read_chunk(made.value).records] == values
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b'{"a": 1}', b'{"a": NaN}'),
-        (b'{"a": 1}', b'{"a": "\\ud83d"}'),
-        (b'{"a": 1}', b"[" * 61 + b"]" * 61),
-        (b'{"a": 1}', b"[" * 100_000 + b"]" * 100_000),
-        (b'{"a": 1}', b'{"a": 1},"text":"b"'),
-        (b'"value":', b'"valve":'),
-        (b'"t": 1', b'"t": 1, "t": 1'),
-        (b'"t": 1', b'"t": true'),
-        (b'"t": 1', b'"t":\n1'),
-        (b'"final": false', b'"final": true'),
-        (b'"first_offset": 0', b'"first_offset": 1'),
-        (b'"token_count": 2', b'"token_count": 3'),
-        (b'"schema_version": 1', b'"schema_version": 2'),
-        (b"]}", b"]},"),
-        (b"]}", b"]"),
-    ],
-)
-def test_what_a_strict_reader_refuses_is_refused(old, new):
-    [made] = chunked([*log((S1, b'{"a": 1}')), "idle"])
-    read_chunk(made.value)
-    with pytest.raises(ChunkError):
-        read_chunk(rewritten(made, old, new).value)
-
-
-def test_a_value_of_sixty_levels_is_read():
-    deep = b"[" * 60 + b"]" * 60
-    [made] = chunked([*log((S1, deep)), "idle"])
-    assert read_chunk(made.value).records[0].value == deep

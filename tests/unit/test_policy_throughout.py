@@ -7,13 +7,23 @@ import pytest
 from processor.core.policy import ChunkPolicy
 from processor.proof.chunk_rule import policy_of
 from processor.settings import POLICY, Settings
-from processor.wire import ChunkEncoder, WirePolicy, decode_chunk
+from processor.wire import ChunkEncoder
+from processor.wire_models import WirePolicy, decode_chunk
 from tests.builders import chunk_all, told_records
-from tests.unit.test_settings import NAMES
 
 #: ``split_on`` has one value; ``flush`` is ``idle_s`` to an operator.
 RULE = {it.name for it in fields(ChunkPolicy) if it.init} - {"split_on", "flush"} | {"idle_s"}
-OTHER = {field: value for field, value in NAMES.values() if field in RULE}
+#: A value of each that is not its default.
+OTHER = {
+    "max_tokens": 7,
+    "idle_s": 1.5,
+    "max_age_s": 2.5,
+    "max_chunk_bytes": 8,
+    "max_chunk_records": 9,
+    "carry_headers": "event-time,user-id",
+    "deduplicate_records": 5000,
+    "forget_ended_after_s": 86400.0,
+}
 
 
 def test_every_number_of_the_policy_is_a_setting():

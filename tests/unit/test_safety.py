@@ -7,8 +7,7 @@ import pytest
 
 from processor.settings import Settings
 from tests import licences
-from tests.unit.test_architecture import MODULES, ROOT, imports_of
-from tests.unit.test_deployment import make_recipe
+from tests.unit.repository import MODULES, PACKAGE, imports_of, make_recipe
 
 #: Modules that make objects, or code, of what they read.
 UNSAFE = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "jsonpickle"}
@@ -24,7 +23,7 @@ def calls_of(path):
             yield node.func.id
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_nothing_that_is_read_becomes_objects_or_code(path):
     assert not {name.split(".")[0] for name in imports_of(path) if name} & UNSAFE
     assert not set(calls_of(path)) & CALLS

@@ -8,7 +8,6 @@ import tracemalloc
 
 import pytest
 
-import processor
 from processor.core.chunks import FlushReason
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.streaming import chunks
@@ -138,8 +137,3 @@ def test_an_endless_source_is_never_collected():
     finally:
         tracemalloc.stop()
     assert many < few + 50_000
-
-
-def test_every_public_name_is_there_and_the_list_is_whole():
-    public = {name for name in vars(processor) if name[0].isupper()} | {"chunks"}
-    assert set(processor.__all__) == public

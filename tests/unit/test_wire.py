@@ -13,14 +13,8 @@ from processor.core.policy import ChunkPolicy, OrIdle
 from processor.core.records import Carried, Record
 from processor.core.session_state import SessionState
 from processor.nesting import MAX_DEPTH
-from processor.wire import (
-    RECORD_BYTES,
-    ChunkEncoder,
-    chunk_headers,
-    decode_chunk,
-    read_naming,
-    read_value,
-)
+from processor.wire import RECORD_BYTES, ChunkEncoder, chunk_headers, read_naming, read_value
+from processor.wire_models import decode_chunk
 
 POLICY = ChunkPolicy(max_tokens=5000, flush=OrIdle(300))
 

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from processor.cli.chunk import chunk, chunk_records, records_of
-from processor.cli.reading import Choice, SessionRule
 from processor.core.digest import next_digest
 from processor.core.errors import NoSessionError
 from processor.core.policy import ChunkPolicy
 from processor.counters import CharsOverFour
+from processor.feeding.choice import Choice, SessionRule
 from processor.sources.jsonl import read_lines
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.builders import WordCounter
 
 CORPUS = os.environ.get("PROCESSOR_TEST_CORPUS")

@@ -1,4 +1,3 @@
-import logging
 import os
 import subprocess
 import sys
@@ -124,13 +123,32 @@ def test_row_of_the_table_leads_to_a_command_of_that_name(verb):
     assert cli.get_command(click.Context(cli), verb).name == verb
 
 
-@pytest.fixture
-def quiet_log():
-    """Put the log back as it was: a verb sets it up."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = handlers, level
+def commands(command, name):
+    """Yield a command with its name, and those below it."""
+    if isinstance(command, click.Group):
+        for below, it in (
+            (it, command.get_command(None, it)) for it in command.list_commands(None)
+        ):
+            yield from commands(it, f"{name} {below}".lstrip())
+    else:
+        yield name, command
+
+
+ASK_FOR_A_SESSION = {
+    name: parameter
+    for name, command in commands(cli, "")
+    for parameter in command.params
+    if parameter.name == "session"
+}
+
+
+@pytest.mark.parametrize("verb", ASK_FOR_A_SESSION)
+@pytest.mark.parametrize("name", ["", "\udcff"])
+def test_what_can_name_no_session_is_refused_by_every_verb(verb, name):
+    """Symptom: `processor tail --session $'\\xff'`: `unexpected UnicodeEncodeError`, exit 1."""
+    parameter = ASK_FOR_A_SESSION[verb]
+    with pytest.raises(click.BadParameter, match="a session is named by UTF-8 text"):
+        parameter.process_value(click.Context(click.Command(verb)), name)
 
 
 @click.command()

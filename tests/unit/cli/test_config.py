@@ -6,10 +6,7 @@ from click.testing import CliRunner
 from processor.cli.config import config
 from processor.core.errors import ConfigError, UnreachableError
 
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
 
 def invoke(*args, **env):

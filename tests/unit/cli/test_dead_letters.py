@@ -1,15 +1,13 @@
 import json
-from types import SimpleNamespace
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from processor.cli import dead_letters as module
 from processor.cli.dead_letters import dead_letters
-from processor.cli.letter_choice import since_ms
 from processor.cli.letter_view import document_of, group_text, row_of, row_text, shown
 from processor.protocol.letters import Letter
+from tests.history import Message
 
 HEADERS = [
     ("trace", b"\xff"),
@@ -22,10 +20,7 @@ HEADERS = [
 
 
 def letter(value=b"secret \x1b[31mwords", key=b"\xffkey", headers=HEADERS):
-    record = SimpleNamespace(
-        offset=17, timestamp=1_764_500_000_000, key=key, value=value, headers=headers
-    )
-    return Letter("dead", 1, record)
+    return Letter("dead", 1, Message(17, key, value, 1_764_500_000_000, headers))
 
 
 def run(*arguments):
@@ -40,34 +35,6 @@ def one_letter(monkeypatch):
         return letter() if (partition, offset) == (1, 17) else None
 
     monkeypatch.setattr(module, "read_letter", read_letter)
-
-
-HOUR_MS = 3_600_000
-NOW_MS = 1_764_500_000_000  # 2025-11-30T10:53:20Z
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", 0),
-        ("90s", NOW_MS - 90_000),
-        ("30m", NOW_MS - HOUR_MS // 2),
-        ("2h", NOW_MS - 2 * HOUR_MS),
-        ("7d", NOW_MS - 7 * 24 * HOUR_MS),
-        ("2025-11-30T10:53:20Z", NOW_MS),
-        ("2025-11-30T10:53:20", NOW_MS),
-        ("2025-11-30T11:53:20+01:00", NOW_MS),
-        ("2025-11-30", 1_764_460_800_000),
-    ],
-)
-def test_since_is_a_duration_or_a_time(text, expected):
-    assert since_ms(text, NOW_MS) == expected
-
-
-@pytest.mark.parametrize("text", ["2", "h", "2w", "-2h", "yesterday"])
-def test_since_of_anything_else_is_refused(text):
-    with pytest.raises(click.BadParameter, match="neither a duration such as 2h nor a time"):
-        since_ms(text, NOW_MS)
 
 
 def test_row_has_no_content_and_no_key():

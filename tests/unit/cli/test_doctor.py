@@ -15,9 +15,7 @@ FINDINGS = [
 ENV = {"PROCESSOR_APP_ID": "a", "PROCESSOR_TOKEN_COUNTER": "chars_over_four"}
 
 
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
 
 def run(*args, **env):

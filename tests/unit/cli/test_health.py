@@ -15,9 +15,7 @@ WRONG = {"what": "no broker has answered for 12 s", "remedy": "check the brokers
 SAID = {"/livez": [], "/readyz": [WRONG]}
 
 
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder")
 
 
 class Answering(BaseHTTPRequestHandler):

@@ -1,6 +1,5 @@
 """Secrets are planted in every place where one may be set; nothing that is printed has one."""
 
-import logging
 import traceback
 
 import pytest
@@ -26,15 +25,13 @@ BEARER = {
 }
 
 
+pytestmark = pytest.mark.usefixtures("in_an_empty_folder", "quiet_log")
+
+
 @pytest.fixture(autouse=True)
-def in_a_folder_with_a_file_of_secrets(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def files_of_secrets(tmp_path):
     (tmp_path / "lines.jsonl").write_text("{}\n")
     (tmp_path / "token").write_text(f"{SECRETS[2]} in two words")
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = handlers, level
 
 
 def said(*args, **env):

@@ -1,11 +1,18 @@
+import asyncio
+
+import click
 import pytest
 from click.testing import CliRunner
 
+from processor.cli import stopped
 from processor.cli.partition_view import PartitionView, open_counts
 from processor.cli.state import state
+from processor.core.errors import ConfigError
 from processor.core.records import Record
 from processor.core.session_state import SessionState
+from processor.kafka.group_description import GroupDescription, Member
 from processor.protocol.port import Survey
+from processor.settings import Settings
 
 
 def held(session, next_offset, open_records=0):
@@ -62,3 +69,31 @@ def test_verbs_that_change_state_must_be_told_of_which_partitions(verb, args):
     result = CliRunner().invoke(state, [*verb, "--app-id", "a", *args])
     assert result.exit_code == 2
     assert "--partition N, or all of them with --all" in result.stderr
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """Ask for members of a group that is ``told`` so, or raises."""
+
+    def ask(told):
+        async def described_group(_settings, group):
+            assert group == "a"
+            if isinstance(told, Exception):
+                raise told
+            return GroupDescription(0, "Stable", told, 0)
+
+        monkeypatch.setattr(stopped, "described_group", described_group)
+        asyncio.run(stopped.refuse_members(Settings(app_id="a"), "reset"))
+
+    return ask
+
+
+def test_workers_that_run_are_named_before_anything_is_changed(refused):
+    refused(())
+    with pytest.raises(click.ClickException, match=r"2 members \(a-1 at /h, '.x1b at /h'\)"):
+        refused((Member("a-1", "/h", None), Member("\x1b", "/h", None)))
+
+
+def test_group_of_brokers_too_old_to_tell_is_taken_for_no_empty_one(refused):
+    with pytest.raises(ConfigError, match=r"older than Apache Kafka 2\.4"):
+        refused(NotImplementedError())

@@ -6,35 +6,12 @@ import pytest
 
 from processor.cli.tail import describe, lines
 from processor.core.errors import StateError
-from processor.wire import decode_chunk
-
-POLICY = {
-    "flush_tokens": 5000,
-    "idle_s": 300,
-    "max_age_s": 0,
-    "max_chunk_bytes": 900000,
-    "max_chunk_records": 10000,
-}
+from processor.wire_models import decode_chunk
+from tests.builders import chunk_document
 
 
-def chunk_line(session="s", t=1, **fields):
-    chunk = {
-        "schema_version": 1,
-        "session": session,
-        "t": t,
-        "records": [{"offset": 40, "timestamp_ms": 1, "token_count": 1037, "text": "secret words"}],
-        "token_count": 1037,
-        "token_counter": "chars_over_four",
-        "max_tokens": 5000,
-        "over_budget": False,
-        "policy": POLICY,
-        "flush": "tokens",
-        "final": False,
-        "source": {"topic": "records", "partition": 3, "first_offset": 40, "last_offset": 41},
-        "previous_digest": "00",
-        "digest": "11",
-    }
-    return json.dumps(chunk | fields).encode()
+def chunk_line(**fields):
+    return json.dumps(chunk_document(**fields)).encode()
 
 
 def message(value, key=b"s", offset=7):

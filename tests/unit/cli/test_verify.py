@@ -1,14 +1,12 @@
 import pytest
 from click.testing import CliRunner
 
-from processor.cli.since import since_ms
 from processor.cli.verify import verify
 from processor.cli.verify_position import Position
 from processor.core.errors import ConfigError
 from tests.unit.proof.verifying import verify as verified
 
 ABOUT = {"topics": ["records", "chunks"], "session": None}
-NOW_MS = 1_700_000_000_000
 
 
 def test_partition_that_is_done_comes_back_after_a_kill(tmp_path):
@@ -38,20 +36,6 @@ def test_position_of_another_verification_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="is no file of verify --resume"):
         Position(path, ABOUT)
     assert path.read_bytes() == b"a letter\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("90m", NOW_MS - 5_400_000),
-        ("7d", NOW_MS - 604_800_000),
-        ("1970-01-01T00:00:01", 1000),
-        ("1970-01-01T01:00:01+01:00", 1000),
-        ("1970-01-01T00:00:01Z", 1000),
-    ],
-)
-def test_instant_is_a_date_or_so_long_ago(text, expected):
-    assert since_ms(text, NOW_MS) == expected
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,10 @@ def test_headers_are_bytes_whatever_they_hold():
         (b"{}", "not a chunk"),
         (chunk_lines(b"a")[0].replace(b'"text":"a"', b'"base64":"?"'), "not a chunk"),
         (chunk_lines(b"a")[0].replace(b'"text":"a"', b'"spare":"a"'), "without its value"),
+        (
+            chunk_lines(b"a")[0].replace(b'"text"', b'"headers":{"h":{"base64":"?"}},"text"'),
+            "not a chunk",
+        ),
     ],
 )
 def test_what_is_no_chunk_is_an_error_that_says_where(line, what):

@@ -1,6 +1,6 @@
 import pytest
 
-from processor.kafka.partitioner import partitioner
+from processor.kafka.partitioner import crc32, partitioner
 
 #: Hashes that Kafka's own tests expect of its Java client.
 JAVA = {
@@ -19,3 +19,7 @@ def test_session_has_the_partition_that_java_s_client_gives_it(count):
     for key, hashed in JAVA.items():
         expected = (hashed & 0x7FFFFFFF) % count
         assert partition_of(key) == partition_of(key) == expected
+
+
+def test_crc32_is_the_usual_one():
+    assert crc32(1 << 32)(b"123456789") == 0xCBF43926

@@ -1,7 +1,6 @@
 """Letters sent again: which, as what, and each once whatever ends a run; no broker."""
 
 import asyncio
-from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +10,7 @@ from processor.kafka.ledger import OutgoingTooLargeError
 from processor.kafka.redriving import Plan, Redriver
 from processor.protocol.letters import MAX_REPLAYS, Choice, Letter
 from processor.protocol.redriven import decode_redriven
+from tests.history import Message
 
 
 class VecLedger:
@@ -33,10 +33,7 @@ class VecLedger:
 
 
 def letter(offset, *, partition=0, value=b"v", headers=(), timestamp=1):
-    record = SimpleNamespace(
-        offset=offset, timestamp=timestamp, key=None, value=value, headers=list(headers)
-    )
-    return Letter("dead", partition, record)
+    return Letter("dead", partition, Message(offset, None, value, timestamp, list(headers)))
 
 
 def run(ledger, letters, *, choice=Choice(), session_of=lambda _: "s1", **plan):  # noqa: B008 - frozen

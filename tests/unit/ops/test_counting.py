@@ -11,16 +11,8 @@ from processor.core.errors import RecordError
 from processor.formats import FORMATS
 from processor.metrics import METRICS, MetricName
 from processor.ops.counting import CountingMetrics
-from processor.ops.exposition import Exposition
-from processor.ops.vitals import PartitionVitals, Vitals
-
-#: A partition of which every gauge has a value.
-ALL_KNOWN = PartitionVitals(0, "ready", lag_records=0, lag_s=0.0, progressed_at_ms=9)
-
-
-def exposition(metrics, *partitions):
-    vitals = Vitals(0, is_joined=True, answered_s_ago=0.0, stuck=(), partitions=partitions)
-    return Exposition(metrics, "records", lambda: vitals, lambda: True)
+from processor.ops.vitals import PartitionVitals
+from tests.unit.ops.seeing import ALL_KNOWN, exposition
 
 
 def scraped(metrics, *partitions):

@@ -1,12 +1,12 @@
 """The HTTP server, asked over a real socket."""
 
 import asyncio
-import socket
 
 import pytest
 from aiohttp import ClientSession, web
 
 from processor.core.errors import ConfigError
+from processor.demo.local_broker import free_ports
 from processor.ops.http import HttpServer
 
 
@@ -15,7 +15,7 @@ def ask(asking, pages=None):
 
     async def serve():
         server = HttpServer(pages or {"/": lambda accept: web.Response(text=accept)})
-        url = await server.start("127.0.0.1", free_port(), or_next=False)
+        url = await server.start("127.0.0.1", free_ports(1)[0])
         try:
             async with ClientSession() as client:
                 return await asking(client, url)
@@ -23,11 +23,6 @@ def ask(asking, pages=None):
             await server.stop()
 
     return asyncio.run(serve())
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def test_page_is_made_for_what_the_client_accepts():
@@ -107,12 +102,12 @@ def test_body_is_not_read():
     assert ask(asking).startswith(b"HTTP/1.1 200")
 
 
-async def _listening(or_next):
-    port = free_port()
+async def _listening(count):
+    port, *others = free_ports(count)
     first, second = HttpServer({}), HttpServer({})
-    await first.start("127.0.0.1", port, or_next=False)
+    await first.start("127.0.0.1", port)
     try:
-        return port, await second.start("127.0.0.1", port, or_next=or_next)
+        return others, await second.start("127.0.0.1", port, *others)
     finally:
         await first.stop()
         await second.stop()
@@ -120,12 +115,12 @@ async def _listening(or_next):
 
 def test_port_that_is_taken_is_an_error_which_names_the_setting():
     with pytest.raises(ConfigError, match=r"PROCESSOR_HTTP_PORT=.*another worker"):
-        asyncio.run(_listening(or_next=False))
+        asyncio.run(_listening(1))
 
 
-def test_next_port_is_taken_where_none_was_asked_for():
-    port, url = asyncio.run(_listening(or_next=True))
-    assert int(url.rstrip("/").rpartition(":")[2]) > port
+def test_next_port_is_taken_where_the_first_is_taken():
+    [other], url = asyncio.run(_listening(2))
+    assert url == f"http://127.0.0.1:{other}/"
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
@@ -133,7 +128,7 @@ def test_address_of_another_machine_is_an_error_which_names_the_setting(host):
     async def listen():
         server = HttpServer({})
         try:
-            await server.start(host, free_port(), or_next=True)
+            await server.start(host, *free_ports(2))
         finally:
             await server.stop()
 

@@ -15,10 +15,8 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture
-def log_to(monkeypatch):
-    """Set up the log on a stderr of the test's own; afterwards put it back."""
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+def log_to(monkeypatch, quiet_log):
+    """Set up the log on a stderr of the test's own; afterwards it is put back."""
 
     def set_up(stderr=None, **settings):
         stderr = stderr or io.StringIO()
@@ -26,8 +24,7 @@ def log_to(monkeypatch):
         configure_logging(Settings(**settings))
         return stderr
 
-    yield set_up
-    root.handlers[:], root.level = handlers, level
+    return set_up
 
 
 def test_json_event_is_one_line_with_its_fields(log_to):

@@ -26,7 +26,7 @@ def show(status, looking, address, **how):
     async def serve():
         page = StatusPage()
         server = HttpServer({"/": page.answer, "/status.json": lambda _: web.json_response(status)})
-        url = await server.start("127.0.0.1", 8400, or_next=True)
+        url = await server.start("127.0.0.1", *range(8400, 8416))
         try:
             async with browser.opened(address, url, **how) as tab:
                 await tab.wait_for(DRAWN)
@@ -97,7 +97,7 @@ def test_page_says_loudly_that_the_worker_stopped_answering_and_when_it_is_back(
         await server.stop()
         await tab.wait_for("document.title.includes('Stopped answering')")
         said, stale = await tab.text("#verdict"), await tab.evaluate("document.body.className")
-        await server.start("127.0.0.1", port, or_next=False)
+        await server.start("127.0.0.1", port)
         await tab.wait_for("document.title.includes('Keeping up')")
         return said, stale, await tab.evaluate("document.body.className")
 
@@ -147,7 +147,7 @@ CONTRASTS = """() => {
 def test_nothing_but_the_page_itself_may_run():
     async def ask():
         server = HttpServer({"/": StatusPage().answer})
-        url = await server.start("127.0.0.1", 8400, or_next=True)
+        url = await server.start("127.0.0.1", *range(8400, 8416))
         try:
             async with ClientSession() as client, client.get(url) as answer:
                 return answer.headers, await answer.text()

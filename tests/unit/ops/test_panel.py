@@ -9,6 +9,7 @@ import pytest
 from aiohttp import ClientSession
 
 from processor.core.chunks import FlushReason
+from processor.demo.local_broker import free_ports
 from processor.kafka.flow import chunking
 from processor.ops.counting import CountingMetrics
 from processor.ops.panel import Panel
@@ -16,10 +17,9 @@ from processor.ops.status import Fill
 from processor.ops.vitals import VitalsReader
 from processor.protocol.partition import Partition
 from processor.settings import Settings
+from tests.unit.ops.seeing import Seen
 from tests.unit.ops.statuses import keeping_up
-from tests.unit.ops.test_http import free_port
-from tests.unit.ops.test_vitals import Seen
-from tests.unit.protocol.test_partition import CONFIG
+from tests.unit.protocol.story import CONFIG
 
 
 class Shown(Seen):
@@ -31,7 +31,7 @@ class Shown(Seen):
         story = self.story
         story.partition = Partition(0, story.broker, CONFIG, self.clock, self.metrics)
         reader = VitalsReader(self.partitions, self.clock, lambda: self.member, lambda: self.stuck)
-        settings = Settings(app_id="a", http_port=free_port(), max_tokens=3)
+        settings = Settings(app_id="a", http_port=free_ports(1)[0], max_tokens=3)
         self.url = f"http://127.0.0.1:{settings.http_port}/"
         self.panel = Panel(settings, chunking(settings), self.metrics, reader.read, self.partitions)
 

@@ -7,7 +7,7 @@ import pytest
 from processor.metrics import METRICS
 from processor.ops.counting import CountingMetrics
 from tests.queries import DEPLOY, alerts, asked, queries, unanswered
-from tests.unit.ops.test_counting import ALL_KNOWN, exposition
+from tests.unit.ops.seeing import ALL_KNOWN, exposition
 
 QUERIES = list(queries())
 

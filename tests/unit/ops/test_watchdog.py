@@ -10,7 +10,7 @@ from processor.kafka.reading import Ends
 from processor.ops.watchdog import LoopGuard, Watchdog
 from processor.protocol.partitions import Partitions
 from tests.simulation.loop import run
-from tests.unit.protocol.test_partition import Story, raw
+from tests.unit.protocol.story import Story, raw
 
 AFTER_S = 120
 

@@ -58,3 +58,37 @@ def test_a_session_that_was_dropped_stays_so_when_nothing_is_forgotten_any_more(
     assert b"forget" not in encoded[0].value
     report = verify(log, [first, *encoded], size=size, recompute=True)
     assert report.is_clean, report.lines()
+
+
+@pytest.mark.parametrize("size", [1, 99])
+def test_ends_behind_an_end_are_ignored_until_the_session_is_forgotten(size):
+    """Symptom: ``--recompute`` said "nothing in the log closes a chunk here" of the final chunk.
+
+    It asked the first message behind the chunk before alone, an end that is ignored.
+    """
+    log = log_of("a.", "a.", "a.", "a.", "a.", "a:1", "a.")
+    chunks = chunks_of(log, FORGETTING)
+    assert len(chunks) == 3
+    report = verify(log, chunks, size=size, recompute=True, processed=len(log))
+    assert report.is_clean, report.lines()
+    assert faults(log, [chunks[0], chunks[2]], size=size, processed=len(log)) == {"END": 1}
+
+
+@pytest.mark.parametrize("size", [1, 99])
+def test_a_change_of_the_setting_is_told_with_its_place(size):
+    """Under the first policy the second end was ignored; under the second one it would not be."""
+    log = log_of("a:1", "a.", *["b:1"] * 4, "a.", "a:2", "a.")
+    (first, _), (anew,) = chunks_of(log), chunks_of(log[7:], FORGETTING)
+    chunks = [first, anew._replace(offset=1)]
+    report = verify(log, chunks, size=size, recompute=True)
+    assert report.is_clean, report.lines()
+    (warning,) = report.warnings
+    assert warning.startswith("chunks[0]@1: from here on forget_ended_after_s is 3, before it 0. ")
+
+
+def test_a_session_that_no_chunk_tells_to_be_forgotten_is_one_gap_that_says_so():
+    first, *_ = chunks_of(LOG)
+    anew = chunks_of(LOG[3:])
+    report = verify(LOG, [first, *anew], recompute=True)
+    assert report.faults.total() == 1, report.lines()
+    assert "no chunk so far tells of a policy" in report.lines()[-2]

@@ -1,5 +1,6 @@
 """What is told of a chunk that comes out otherwise, and what is taken as given."""
 
+import json
 import sys
 from hashlib import sha256
 
@@ -11,7 +12,7 @@ from processor.counters import counter_named
 from processor.proof.message import Starts
 from processor.proof.report import FaultKind, Report
 from processor.proof.verify import PartitionProof
-from processor.wire import decode_chunk
+from processor.wire_models import decode_chunk
 from tests.history import chunks_of, log_of
 from tests.unit.proof.verifying import CHUNKS, LOG, TOPICS, at, edited, resealed, verify
 
@@ -204,3 +205,28 @@ def test_what_is_behind_the_last_chunk_is_not_kept():
     proof.take_records(log_of(*["a:1"] * 9))
     (session,) = proof._recomputation._sessions.values()  # noqa: SLF001 - memory shows nowhere else
     assert not session.queue
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"[" * 61 + b"]" * 61, b'{"a":"\xff"}', b'{"a":\n1}'],
+    ids=["deep", "no text", "lines"],
+)
+def test_record_that_was_spliced_in_raw_and_must_not_be_is_told(value):
+    """All of them a reader takes: what the chunk shows of a record is no proof of these."""
+    log = [it._replace(value=value) if it.value else it for it in log_of("a:1", "a.")]
+    (right,) = chunks_of(log, ChunkPolicy(1000))
+    start, stop = right.value.index(b',"', right.value.index(b'"token_count"')), b"}],"
+    raw = right.value[: start + 1] + b'"value":' + value + right.value[right.value.index(stop) :]
+    wrong = right._replace(value=raw)
+    assert recomputed(log, [right]).is_clean
+    assert verify(log, [wrong]).is_clean
+    assert difference(log, [wrong]).what.startswith("records ")
+
+
+def test_chunk_of_another_digest_is_told_although_it_is_not_hashed_twice():
+    digest = json.loads(CHUNKS[at(b"a", 3)].value)["digest"]
+    wrong = edited(at(b"a", 3), digest.encode(), digest[::-1].encode())
+    report = recomputed(chunks=wrong)
+    assert report.faults[FaultKind.DIGEST] >= 1
+    assert report.faults[FaultKind.DIFFERENT] >= 1

@@ -66,3 +66,26 @@ def test_what_repeats_a_record_that_retention_has_deleted_is_not_missing():
     assert report.is_clean, report.lines()
     assert report.duplicate_count == 2
     assert report.not_recomputed_count > 0
+
+
+def test_an_end_behind_a_record_that_an_earlier_policy_left_out_closes_an_empty_chunk():
+    """Symptom: "nothing in the log closes a chunk here", once a window had been made smaller.
+
+    What stands between the chunk before and the end was judged by the later policy alone.
+    """
+    log = sent("b:" + "x" * 50 + "#2", "a:" + "x" * 50 + "#1", "a:1#1", "a.", "b.")
+    left_out = chunks_of(log, POLICY)
+    plain = chunks_of([it for it in log if it.offset != 2], ChunkPolicy(10))
+    assert len(left_out) == len(plain) == 4
+    for size in (1, 9):
+        report = verify(log, [*left_out[:2], *plain[2:]], size=size, recompute=True)
+        assert report.is_clean, report.lines()
+        assert report.recomputed_count == 4
+
+
+def test_what_only_a_policy_without_a_chunk_left_out_is_missing_and_told_so():
+    log = sent("a:" + "x" * 50 + "#1", "a:1#1", "a:" + "x" * 50)
+    report = verify(log, chunks_of([log[0], log[2]], ChunkPolicy(10)))
+    (found,) = report.first.values()
+    assert found.kind is FaultKind.MISSING
+    assert "it repeats the record-id of offset 0" in found.what

@@ -23,6 +23,7 @@ def test_message_that_is_no_chunk_is_malformed(value):
         (b'"text":"one"', b'"base64":"*"'),
         (b'"text":"one"', b'"base64":"one"'),
         (b',"text":"one"', b""),
+        (b'"text":"one"', b'"headers":{"user":{"base64":"*"}},"text":"one"'),
         (b'"previous_digest":"', b'"previous_digest":"x'),
     ],
 )

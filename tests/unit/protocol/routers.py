@@ -1,7 +1,6 @@
 """A router's partition over a changelog in memory, and a format that has something to remember."""
 
 import json
-from types import SimpleNamespace
 
 from processor import formats
 from processor.core.errors import NoSessionError
@@ -10,6 +9,7 @@ from processor.protocol.changelog import Counts, PartitionEntry, decode_partitio
 from processor.protocol.job import Opened, Remedies
 from processor.protocol.port import Batch, Head
 from processor.protocol.routing import RouterConfig
+from tests.history import Message
 
 REMEDIES = Remedies("start over", "the tools", "all is lost", "that were not routed")
 
@@ -65,9 +65,7 @@ def config(**changes):
 
 def raw(offset, value, key=None, headers=()):
     value = json.dumps(value).encode() if isinstance(value, dict) else value
-    return SimpleNamespace(
-        offset=offset, timestamp=1, timestamp_type=1, key=key, value=value, headers=headers
-    )
+    return Message(offset, key, value, 1, headers)
 
 
 class Router:

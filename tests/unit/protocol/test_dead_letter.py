@@ -1,17 +1,14 @@
 """A record without a session is set aside whole."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from processor.core.errors import NoSessionError, SessionKeyError
 from processor.protocol.dead_letter import dead_letter, session_of
+from tests.history import Message
 
 
 def raw(key, value=b"v", headers=()):
-    return SimpleNamespace(
-        offset=42, timestamp=7, timestamp_type=1, key=key, value=value, headers=headers
-    )
+    return Message(42, key, value, 7, headers)
 
 
 @pytest.mark.parametrize("key", [b"s1", "日本".encode(), b" ", b"\x00"])

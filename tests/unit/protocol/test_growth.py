@@ -2,7 +2,6 @@
 
 import gc
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +18,7 @@ from processor.protocol.job import Opened
 from processor.protocol.port import Batch, Head, Survey
 from processor.protocol.start_checks import first_entry
 from tests.builders import WordCounter
+from tests.history import Message
 
 POLICY = ChunkPolicy(max_tokens=4, flush=OrIdle(30))
 
@@ -37,15 +37,7 @@ class Growing:
         """Feed a record of one token for each key; without a value, ends."""
         first = self.state.position
         records = [
-            SimpleNamespace(
-                offset=first + n,
-                timestamp=at_s * 1000,
-                timestamp_type=1,
-                key=b"%012d" % key,
-                value=value,
-                headers=(),
-            )
-            for n, key in enumerate(keys)
+            Message(first + n, b"%012d" % key, value, at_s * 1000) for n, key in enumerate(keys)
         ]
         stop = first + len(records)
         head = Head(at_s * 1000, stop)

@@ -1,29 +1,22 @@
 """A dead letter read back, and the record that it becomes."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from processor.core.errors import NoSessionError
 from processor.protocol.dead_letter import dead_letter
 from processor.protocol.letters import Choice, Letter
+from tests.history import Message
 
 
 def letter_of(headers=(), *, key=None, topic="records", offset=42, timestamp=7):
     """What the worker makes of a record without a session, as it is read again."""
-    record = SimpleNamespace(
-        offset=offset, timestamp=timestamp, timestamp_type=1, key=key, value=b"v", headers=headers
-    )
+    record = Message(offset, key, b"v", timestamp, headers)
     made = dead_letter(record, topic, 3, NoSessionError("x"))
     return bare(made.headers, timestamp=timestamp)
 
 
 def bare(headers=(), *, timestamp=7):
-    return Letter(
-        "dead",
-        1,
-        SimpleNamespace(offset=9, timestamp=timestamp, key=None, value=b"v", headers=headers),
-    )
+    return Letter("dead", 1, Message(9, None, b"v", timestamp, headers))
 
 
 def test_it_says_where_it_stands_why_and_from_where():

@@ -1,9 +1,6 @@
-"""One partition over a broker in memory: what it writes, what it counts, what it refuses."""
+"""What a partition writes, what it takes and what it refuses, over a broker in memory."""
 
-import asyncio
-import json
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
@@ -17,90 +14,10 @@ from processor.core.errors import (
 from processor.core.policy import ChunkPolicy, OrIdle
 from processor.protocol.changelog import PARTITION_KEY, decode_partition
 from processor.protocol.chunking import ChunkerConfig
-from processor.protocol.dead_letter_limit import DeadLetterLimit
-from processor.protocol.partition import RECENT_CHUNKS, Partition, Phase
-from processor.protocol.port import Batch, Head, Survey, TooLargeError
-from processor.testing import FakeClock, RecordingMetrics
+from processor.protocol.partition import Phase
+from processor.protocol.port import Head, Survey, TooLargeError
 from tests.builders import WordCounter
-
-POLICY = ChunkPolicy(max_tokens=3, flush=OrIdle(30))
-CONFIG = ChunkerConfig("records", POLICY, WordCounter())
-
-
-class MemoryBroker:
-    """Keeps what was committed; fails the next commit with ``failure``."""
-
-    def __init__(self):
-        self.entries, self.transactions, self.sought = {}, [], None
-        self.committed = self.failure = None
-        self.log_end = 0
-
-    async def fence(self):
-        pass
-
-    async def read_changelog(self, taker):
-        taker.take(self.entries.items())
-
-    async def survey(self, _):
-        return Survey(4, 0, self.log_end, self.committed, {})
-
-    async def seek(self, offset, incarnation):
-        self.sought = (offset, incarnation)
-
-    async def commit(self, transaction):
-        if self.failure is not None:
-            failure, self.failure = self.failure, None
-            raise failure
-        self.transactions.append(transaction)
-        self.committed = self.log_end = transaction.next_offset
-        for key, value in transaction.entries.items():
-            self.entries[key] = value
-
-    async def owns(self):
-        return True
-
-    async def discard(self):
-        pass
-
-
-def raw(offset, words, key=b"s1", at_s=0, headers=()):
-    value = None if words is None else " ".join(["w"] * words).encode()
-    return SimpleNamespace(
-        offset=offset,
-        timestamp=at_s * 1000,
-        timestamp_type=1,
-        key=key,
-        value=value,
-        headers=headers,
-    )
-
-
-class Story:
-    """A partition, its broker, and the verbs of a test."""
-
-    def __init__(self, config=CONFIG, broker=None):
-        self.broker = broker or MemoryBroker()
-        self.metrics, self.clock = RecordingMetrics(), FakeClock()
-        self.partition = Partition(0, self.broker, config, self.clock, self.metrics)
-
-    async def open(self):
-        await self.partition.open(lambda: True)
-
-    def feed(self, *records, incarnation=None, head=None, first=None):
-        state = self.partition.state
-        first = state.position if first is None else first
-        following = records[-1].offset + 1 if records else first
-        incarnation = self.partition.incarnation if incarnation is None else incarnation
-        now_ms = self.clock.now_ms()
-        return self.partition.feed(Batch(0, incarnation, first, following, records, now_ms, head))
-
-    @property
-    def chunks(self):
-        return [json.loads(it.value) for step in self.broker.transactions for it in step.output]
-
-
-def play(story):
-    asyncio.run(story())
+from tests.unit.protocol.story import POLICY, Story, play, raw
 
 
 def test_chunks_entries_and_offset_land_in_one_transaction():
@@ -117,110 +34,6 @@ def test_chunks_entries_and_offset_land_in_one_transaction():
         entry = decode_partition(step.entries, "records[0]")
         assert (entry.low, entry.seen) == (1, 4)
         assert (entry.counts.records, entry.counts.chunked, entry.counts.dead_letters) == (3, 1, 1)
-
-    play(story)
-
-
-def test_what_is_counted_is_what_was_committed():
-    async def story():
-        it = Story()
-        await it.open()
-        it.feed(raw(0, 2), raw(1, 2), raw(2, 1, key=b"\xff"), raw(3, None))
-        it.broker.failure = UnreachableError("no answer")
-        with pytest.raises(UnreachableError):
-            await it.partition.commit()
-        assert it.metrics.counts["processor_records_total", "text"] == 0
-        await it.open()
-        it.feed(raw(0, 2), raw(1, 2), raw(2, 1, key=b"\xff"), raw(3, None))
-        await it.partition.commit()
-        assert it.metrics.counts == {
-            ("processor_partition_openings_total", "fresh"): 2,
-            ("processor_transactions_total", "failed"): 1,
-            ("processor_transactions_total", "committed"): 1,
-            ("processor_records_total", "text"): 2,
-            ("processor_chunks_total", "tokens"): 1,
-            ("processor_chunks_total", "end"): 1,
-            ("processor_session_ends_total",): 1,
-            ("processor_dead_letters_total", "key-not-utf8"): 1,
-        }
-        seen = it.metrics.observations
-        assert seen["processor_chunk_tokens"] == [2, 2]
-        assert seen["processor_records_per_chunk"] == [1, 1]
-        assert len(seen["processor_transaction_duration_seconds"]) == 1
-
-    play(story)
-
-
-def test_latency_is_from_the_append_of_the_fetch_that_closed_a_chunk_to_its_commit():
-    async def story():
-        it = Story()
-        await it.open()
-        now_s = it.clock.now_ms() // 1000
-        it.feed(raw(0, 2, at_s=now_s))
-        await it.partition.commit()
-        it.feed(raw(1, 2, at_s=now_s + 10), raw(2, 2, at_s=now_s + 11))
-        it.feed(raw(3, 1, at_s=now_s + 12))
-        it.clock.advance(13)
-        await it.partition.commit()
-        it.feed(raw(4, 1, key=b"s2", at_s=now_s + 13))
-        it.clock.advance(1)
-        await it.partition.commit()
-        assert it.metrics.observations["processor_chunk_latency_seconds"] == [3]
-
-    play(story)
-
-
-def test_last_chunks_are_kept_with_when_they_were_committed():
-    async def story():
-        it = Story()
-        await it.open()
-        it.feed(*[raw(offset, 3) for offset in range(RECENT_CHUNKS + 5)])
-        it.clock.advance(1)
-        await it.partition.commit()
-        assert len(it.partition.recent) == RECENT_CHUNKS
-        at_ms, chunk = it.partition.recent[-1]
-        assert at_ms == it.clock.now_ms()
-        assert chunk == ("s1", RECENT_CHUNKS + 4, 1, 3, "tokens", False)
-        await it.partition.close()
-        assert it.partition.recent
-
-    play(story)
-
-
-def test_progress_is_a_commit_that_moved_on_and_no_reopening():
-    async def story():
-        it = Story()
-        await it.open()
-        opened_at_ms = it.partition.progressed_at_ms
-        assert opened_at_ms == it.clock.now_ms()
-        it.clock.advance(60)
-        it.feed(raw(0, 1))
-        it.broker.failure = UnreachableError("no answer")
-        with pytest.raises(UnreachableError):
-            await it.partition.commit()
-        await it.open()
-        assert it.partition.progressed_at_ms == opened_at_ms
-        it.feed(raw(0, 1))
-        await it.partition.commit()
-        assert it.partition.progressed_at_ms == it.clock.now_ms()
-
-    play(story)
-
-
-def test_what_arrives_while_others_are_fetched_is_no_backlog():
-    async def story():
-        it = Story()
-        assert it.partition.is_late
-        await it.open()
-        now_s = it.clock.now_ms() // 1000
-        it.feed(raw(0, 1, at_s=now_s - 1), head=Head(now_s * 1000, 9))
-        assert it.partition.is_late
-        it.feed(raw(1, 1, at_s=now_s), head=Head(now_s * 1000, 9))
-        assert not it.partition.is_late
-        it.clock.advance(1)
-        assert it.partition.is_late
-        it.feed(raw(2, 1, at_s=now_s - 1), head=Head(now_s * 1000, 3))
-        assert not it.partition.is_late
 
     play(story)
 
@@ -320,82 +133,6 @@ def test_headers_that_the_policy_names_are_carried_also_through_a_checkpoint():
         assert [one.get("headers") for one in it.chunks[0]["records"]] == [{"user-id": "ada"}, None]
 
     play(story)
-
-
-def test_too_many_dead_letters_stop_before_their_batch_and_a_restart_does_not_forget():
-    async def story():
-        config = ChunkerConfig(
-            "records", POLICY, WordCounter(), dead_letter_limit=DeadLetterLimit(1, 5)
-        )
-        it = Story(config)
-        await it.open()
-        it.feed(*[raw(number, 1, key=None) for number in range(2)], raw(2, None, key=b""))
-        await it.partition.commit()
-        await it.partition.close()
-        for _ in range(2):
-            await it.open()
-            with pytest.raises(StateError, match=r"records\[0\]@5: 6 .* from offset 0 on"):
-                it.feed(raw(3, None, key=b"\xff"), raw(4, 1, key=None), raw(5, 1, key=None))
-            assert it.partition.state.position == 3
-            await it.partition.hold(1.0)
-            await it.partition.close()
-        assert sum(len(step.dead_letters) for step in it.broker.transactions) == 3
-        await it.open()
-        it.feed(raw(3, 1, key=None), raw(4, 1), *[raw(it, 1, key=None) for it in range(5, 10)])
-        await it.partition.commit()
-        assert sum(len(step.dead_letters) for step in it.broker.transactions) == 9
-
-    play(story)
-
-
-def test_dead_letters_of_a_replay_are_not_counted_toward_the_limit_again():
-    async def story():
-        config = ChunkerConfig(
-            "records", POLICY, WordCounter(), dead_letter_limit=DeadLetterLimit(1, 3)
-        )
-        it = Story(config)
-        log = [raw(0, 1), raw(1, 1, key=None), raw(2, 1, key=None), raw(3, 1, key=None)]
-        for _ in range(3):
-            await it.open()
-            it.feed(*log)
-            await it.partition.commit()
-            await it.partition.close()
-        await it.open()
-        with pytest.raises(StateError, match=r"4 records in a row, from offset 1 on"):
-            it.feed(*log, raw(4, 1, key=None))
-
-    play(story)
-
-
-def test_records_that_name_another_session_are_counted_once_and_stay_with_their_key(caplog):
-    async def story():
-        it = Story()
-        await it.open()
-        lines = [
-            (b"s1", b'{"sessionId":"s1"}'),
-            (b"s1", b'{"sessionId":"s2"}'),
-            (b"s1", b'{"session_id":"s3"}'),
-            (b"s1", b'{"agentId":"s1","sessionId":"s2"}'),
-            (b"s1", b'{"payload":{"sessionId":"s2"}}'),
-            (None, b'{"sessionId":"s2"}'),
-            (b"s1", b'{"sessionId":"s4"}'),
-        ]
-        log = [raw(number, 1, key=key) for number, (key, _) in enumerate(lines)]
-        for message, (_, value) in zip(log, lines, strict=True):
-            message.value = value
-        it.feed(*log[:6])
-        await it.partition.commit()
-        await it.partition.close()
-        await it.open()
-        it.feed(*log[it.partition.state.position :], first=it.partition.state.position)
-        await it.partition.commit()
-        assert it.metrics.counts["processor_session_mismatches_total",] == 3
-        assert {chunk["session"] for chunk in it.chunks} == {"s1"}
-
-    play(story)
-    told = [it for it in caplog.records if "another session" in it.message]
-    assert {(it.topic, it.partition, it.session) for it in told} == {("records", 0, "s1")}
-    assert [it.offset for it in told] == [1, 6]
 
 
 def test_a_held_partition_goes_on_where_it_was_without_a_fence():

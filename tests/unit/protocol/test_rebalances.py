@@ -7,7 +7,7 @@ import pytest
 from processor.protocol.partitions import Partitions
 from processor.testing import RecordingMetrics
 from tests.simulation.loop import run
-from tests.unit.protocol.test_partition import Story
+from tests.unit.protocol.story import Story
 
 COUNT, TIME = "processor_rebalances_total", "processor_rebalance_duration_seconds"
 

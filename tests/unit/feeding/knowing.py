@@ -1,6 +1,6 @@
 """A transcript format for one test alone."""
 
-from processor.cli import reading
+from processor.feeding import choice
 from processor.formats import format_named
 
 
@@ -10,5 +10,5 @@ def know(monkeypatch, made, is_like):
     def named(name, options, memory):
         return made(options, memory) if name == "told" else format_named(name, options, memory)
 
-    monkeypatch.setattr(reading, "format_named", named)
-    monkeypatch.setattr(reading, "detect_format", lambda it: "told" if is_like(it) else "jsonl")
+    monkeypatch.setattr(choice, "format_named", named)
+    monkeypatch.setattr(choice, "detect_format", lambda it: "told" if is_like(it) else "jsonl")

@@ -4,18 +4,16 @@ import asyncio
 import contextlib
 import logging
 
-import click
 import pytest
-from click.testing import CliRunner
 
-from processor.cli import follow as module
-from processor.cli.follow import Following
-from processor.cli.produce import produce
-from processor.cli.reading import Choice, SessionRule
 from processor.core.errors import FencedError, UnreachableError
+from processor.feeding import following as module
+from processor.feeding.choice import Choice, SessionRule
+from processor.feeding.following import Following
+from processor.feeding.sending import NotSentError
 from processor.formats.format import SessionRecord
 from processor.kafka.ledger import OutgoingTooLargeError
-from tests.unit.cli.knowing import know
+from tests.unit.feeding.knowing import know
 from tests.unit.sources.following import append
 
 LIMIT = 100
@@ -135,7 +133,7 @@ def test_line_too_large_stops_it_after_all_before_it_was_sent(tmp_path):
     file.write_bytes(b"1\n2\n" + b"x" * (LIMIT + 1) + b"\n3\n")
     (tmp_path / "b.jsonl").write_bytes(b"4\n")
     for _ in range(2):
-        with pytest.raises(click.ClickException, match=r"a\.jsonl:3: .* 102 bytes .* before it"):
+        with pytest.raises(NotSentError, match=r"a\.jsonl:3: .* 102 bytes .* before it"):
             follow(book, tmp_path, until=9)
         assert book.lines_of("a") == [b"1", b"2"]
         assert book.lines_of("b") == [b"4"]
@@ -251,19 +249,3 @@ def test_cancelled_while_its_transaction_fails_it_ends_all_the_same(tmp_path, ca
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
     assert book.messages == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (["--follow", "--end", "a"], "neither --end nor standard input"),
-        (["--follow", "-"], "neither --end nor standard input"),
-        (["--name", "a", "-"], "--name goes with --follow"),
-        (["--follow", "--name", "a/b", "a"], "letters, digits"),
-        (["--format", "nonsense", "a"], "jsonl"),
-    ],
-)
-def test_what_does_not_go_together_is_told(arguments, why):
-    result = CliRunner().invoke(produce, arguments)
-    assert result.exit_code == 2
-    assert why in result.stderr

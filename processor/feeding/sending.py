@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-import click
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from processor.cli.reading import STDIN, Choice, split_first
-from processor.core.errors import RecordError, UnreachableError
+from processor.core.errors import ProcessorError, RecordError, UnreachableError
+from processor.feeding.choice import STDIN, Choice, split_first
 from processor.kafka.connection import NO_ANSWER, broker_errors, client_settings
 from processor.kafka.topics import describe_topic
 from processor.settings import Settings
@@ -24,6 +23,10 @@ _BEFORE_AND_AFTER: Final = "all before it was sent, nothing after it"
 _IN_FLIGHT: Final = 1_000
 _BATCH_BYTES: Final = 64 * 1024
 _STOP_WITHIN_S: Final = 10.0
+
+
+class NotSentError(ProcessorError):
+    """A line can't be sent; the message names it, and says which others were."""
 
 
 class Producer(Protocol):
@@ -79,7 +82,7 @@ class Sender:
                 f" {self._topic} takes; {_BEFORE_AND_AFTER}. Raise the topic's max.message.bytes"
                 " and send the file from this line on"
             )
-            raise click.ClickException(msg) from error
+            raise NotSentError(msg) from error
         self._pending.append((where, sent))
 
     async def deliver(self) -> None:
@@ -96,7 +99,7 @@ class Sender:
             raise UnreachableError(msg) from error
         except KafkaError as error:
             msg = f"{where}: not delivered, and perhaps lines after it ({error})"
-            raise click.ClickException(msg) from error
+            raise NotSentError(msg) from error
 
 
 @asynccontextmanager

@@ -8,20 +8,18 @@ of the broker is handled by what a restart does.
 import asyncio
 import contextlib
 import logging
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-import click
-
-from processor.cli.reading import Choice
 from processor.core.errors import (
     OwnershipError,
     ProcessorError,
     RecordError,
     UnreachableError,
 )
+from processor.feeding.choice import Choice
+from processor.feeding.sending import NotSentError
 from processor.kafka.ledger import Outgoing, OutgoingTooLargeError
 from processor.sources.follow import Follower
 from processor.sources.followed_file import FollowedFile, Lines
@@ -96,14 +94,14 @@ class Following:
         self._roots = roots
         self._choice = choice
         self._stops: dict[str, int] = {}
-        self._why: click.ClickException | None = None
+        self._why: NotSentError | None = None
         self.record_count = 0
 
     async def run(self) -> None:
         """Send for ever; cancelled, finish the transaction at hand.
 
         Raises:
-            ClickException: A line can't be sent; all before it was.
+            NotSentError: A line can't be sent; all before it was.
             FencedError: Another follower has this name.
             UnreachableError: There is no broker; one that goes away later is waited for.
         """
@@ -194,19 +192,7 @@ class Following:
         """Have all before the line sent, by another start that does not take it."""
         path, number = error.place
         self._stops[path] = number
-        self._why = click.ClickException(
+        self._why = NotSentError(
             f"{path}:{number + 1}: {error.why}; all before it was sent, nothing after it. Start"
             " again once that is done: it goes on from this line"
         )
-
-
-async def follow_until_stopped(following: Following) -> None:
-    """Run until SIGINT or SIGTERM."""
-    running = asyncio.ensure_future(following.run())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, running.cancel)
-    try:
-        await running
-    except asyncio.CancelledError:
-        _log.info("stopped", extra={"records": following.record_count})

@@ -1,0 +1,1 @@
+"""Files into the records topic: how their lines become records, sent once or as they grow."""
