@@ -15,6 +15,8 @@ from tests.e2e.oracle import judge
 
 COMMIT_INTERVAL_S: Final = 0.1
 PATIENCE_S: Final = 60.0
+#: They commit each 0.5 s in a backlog: over fewer records than this few steps of progress are left.
+SCALE: Final = 2.0
 BASELINE: Final = "passthrough"
 FOLDER: Final = Path(__file__).resolve().parent
 
@@ -105,6 +107,7 @@ def _worker(counter: str = "chars_over_four", *, compression: str, processes: in
         progress=committed,
         judge=judge_worker,
         processes=processes,
+        scale=SCALE,
     )
 
 
@@ -116,6 +119,7 @@ OURS: Final = {
         prepare=create_out_topic,
         progress=committed,
         judge=judge_passthrough,
+        scale=SCALE,
     ),
     "worker": _worker(compression="none"),
     "worker-qwen2.5": _worker("qwen2.5", compression="none"),
