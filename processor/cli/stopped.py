@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 from aiokafka import TopicPartition
@@ -10,15 +10,13 @@ from aiokafka import TopicPartition
 from processor.core.errors import ConfigError, UnreachableError
 from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.groups import described_group
+from processor.kafka.producing import COMMIT_TIMEOUT_S
 from processor.kafka.topics import describe_topic
 from processor.protocol.port import Transaction
 from processor.settings import Settings
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-#: Below the transaction's own timeout: a commit given up here is given up by the broker too.
-_COMMIT_TIMEOUT_S: Final = 25.0
 
 
 class NoMember:
@@ -115,7 +113,7 @@ async def commit_state(
         UnreachableError: No answer; it may be written.
     """
     try:
-        async with asyncio.timeout(_COMMIT_TIMEOUT_S):
+        async with asyncio.timeout(COMMIT_TIMEOUT_S):
             await broker.commit(Transaction([], entries, [], seen))
     except TimeoutError as error:
         msg = f"{where}: no answer to a commit; look at it with `processor state show`"

@@ -46,7 +46,7 @@ class SessionAccumulator:
         self.next_offset = state.next_offset
         self.ended = state.ended
         self.ended_at_ms = 0 if state.records else state.last_at_ms
-        self.held: OpenChunk | None = self._reopened(state) if state.records else None
+        self.held: OpenChunk | None = _reopened(state) if state.records else None
 
     @property
     def deadline_ms(self) -> int:
@@ -235,8 +235,7 @@ class SessionAccumulator:
         return RecordOrderError(message)
 
     def _open(self, record: Record, now_ms: int) -> tuple[Chunk, ...]:
-        size_bytes = ENVELOPE_BYTES + _ESCAPED_BYTES * len(self.session)
-        held = self.held = OpenChunk(size_bytes=size_bytes, opened_at_ms=now_ms)
+        held = self.held = OpenChunk(size_bytes=_envelope_bytes(self.session), opened_at_ms=now_ms)
         self._join(held, record, now_ms)
         why = why_alone(held, self._policy)
         return () if why is None else (self._close(why),)
@@ -282,13 +281,16 @@ class SessionAccumulator:
             ended_at_ms,
         )
 
-    def _reopened(self, state: SessionState) -> OpenChunk:
-        return OpenChunk(
-            list(state.records),
-            sum(record.token_count for record in state.records),
-            ENVELOPE_BYTES
-            + _ESCAPED_BYTES * len(state.session)
-            + sum(record.size_bytes for record in state.records),
-            state.opened_at_ms,
-            state.last_at_ms,
-        )
+
+def _reopened(state: SessionState) -> OpenChunk:
+    return OpenChunk(
+        list(state.records),
+        sum(map(_token_count, state.records)),
+        _envelope_bytes(state.session) + sum(map(_size_bytes, state.records)),
+        state.opened_at_ms,
+        state.last_at_ms,
+    )
+
+
+def _envelope_bytes(session: str) -> int:
+    return ENVELOPE_BYTES + _ESCAPED_BYTES * len(session)

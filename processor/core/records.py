@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Final, NamedTuple
 
 
@@ -44,6 +45,11 @@ class Record(NamedTuple):
     size_bytes: int = 0
     carried: Carried = Carried.VALUE
     headers: Headers = ()
+
+
+#: Makes a record of all its fields. Record(...) goes through a Python function that namedtuple
+#: makes; this does not: 0.2 µs, not 0.3.
+new_record: Final = partial(tuple.__new__, Record)
 
 
 class Run(NamedTuple):

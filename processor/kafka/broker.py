@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from typing import Protocol
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
@@ -12,6 +12,7 @@ from processor.kafka.connection import client_settings
 from processor.kafka.flow import Flow
 from processor.kafka.groups import committed_offset
 from processor.kafka.producing import (
+    FENCE_TIMEOUT_S,
     Offsets,
     RefusedError,
     Sending,
@@ -22,8 +23,6 @@ from processor.kafka.reading import partition_reader, read_to_end, stream_entrie
 from processor.kafka.rights import right_errors
 from processor.protocol.port import EntryTaker, Message, Survey, TooLargeError, Transaction
 from processor.settings import Settings
-
-_FENCE_TIMEOUT_S: Final = 40.0
 
 
 class GroupConsumer(Protocol):
@@ -73,7 +72,7 @@ class KafkaPartitionBroker:
         )
         self._producer = producer
         with right_errors(self._settings, "Write"):
-            await producer.start(_FENCE_TIMEOUT_S)
+            await producer.start(FENCE_TIMEOUT_S)
 
     async def read_changelog(self, taker: EntryTaker) -> None:
         """Read the changelog."""

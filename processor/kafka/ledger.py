@@ -32,16 +32,20 @@ from aiokafka import TopicPartition
 from processor.core.errors import ConfigError, FencedError, ProcessorError, UnreachableError
 from processor.kafka.connection import client_settings
 from processor.kafka.partitioner import partitioner
-from processor.kafka.producing import Offsets, RefusedError, Sending, TransactionalProducer
+from processor.kafka.producing import (
+    COMMIT_TIMEOUT_S,
+    FENCE_TIMEOUT_S,
+    Offsets,
+    RefusedError,
+    Sending,
+    TransactionalProducer,
+)
 from processor.kafka.reading import latest_entries
 from processor.kafka.rights import right_errors
 from processor.kafka.topics import describe_topic, ensure_compacted_topic, has_topic
 from processor.protocol.port import Message
 from processor.settings import Settings
 
-_FENCE_TIMEOUT_S: Final = 40.0
-#: Below the transaction's own timeout: a commit given up here is given up by the broker too.
-_COMMIT_TIMEOUT_S: Final = 25.0
 #: Above what a batch adds to its messages.
 _BATCH_OVERHEAD_BYTES: Final = 1024
 #: Parts a name from a key; no name holds it.
@@ -128,7 +132,7 @@ class Ledger:
                 max_batch_bytes=max(1, limit - _BATCH_OVERHEAD_BYTES),
             )
             with right_errors(self._settings, "Write"):
-                await self._producer.start(_FENCE_TIMEOUT_S)
+                await self._producer.start(FENCE_TIMEOUT_S)
             entries = await _entries(self._client, self._entries_at, self._prefix)
             self._refuse_other(entries.pop(_OWNER, b"").decode())
             await self._write((), {_OWNER: self._owner.encode()})
@@ -193,10 +197,10 @@ class Ledger:
         sendings.append(Sending(self._entries_at, own))
         try:
             with right_errors(self._settings, "Write"):
-                async with asyncio.timeout(_COMMIT_TIMEOUT_S):
+                async with asyncio.timeout(COMMIT_TIMEOUT_S):
                     await self._producer.commit(sendings, offsets)
         except TimeoutError as error:
-            message = f"ledger {self._name}: no answer to a commit within {_COMMIT_TIMEOUT_S:g} s"
+            message = f"ledger {self._name}: no answer to a commit within {COMMIT_TIMEOUT_S:g} s"
             raise UnreachableError(message) from error
         except RefusedError as error:
             raise _refusal(error, messages) from error

@@ -1,12 +1,11 @@
 """What a chunk was cut, counted and written by, made again from the chunk itself."""
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import repeat
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from processor.core.policy import ChunkPolicy, OrIdle, Tokens
-from processor.core.records import Carried, Headers, Record
+from processor.core.records import Carried, Headers, Record, new_record
 from processor.counters import TokenCounter, count_tokens, counter_named
 from processor.headers import chosen_headers, headers_json
 from processor.nesting import are_shallow
@@ -14,9 +13,6 @@ from processor.proof.rules import Logged
 from processor.proof.seen import Scope, Seen
 from processor.wire import RECORD_BYTES, ChunkEncoder, read_value
 from processor.wire_models import WireChunk, WirePolicy
-
-# Record(...) goes through a Python function that namedtuple makes; this does not.
-_new_record: Final = partial(tuple.__new__, Record)
 
 
 class Rule(NamedTuple):
@@ -50,7 +46,7 @@ class Rule(NamedTuple):
         offsets, times = [it.offset for it in own], [it.timestamp_ms for it in own]
         of_log = (offsets, times, sizes, repeat(Carried.VALUE, count), headers)
         made = list(
-            map(_new_record, zip(repeat(session, count), values, counts, *of_log, strict=True))
+            map(new_record, zip(repeat(session, count), values, counts, *of_log, strict=True))
         )
         return made + self.records(session, messages[count:]) if len(messages) > count else made
 

@@ -2,8 +2,8 @@
 
 Counted record by record, so that no batch boundary matters, and kept in the partition's entry, so
 that a restart does not forget and drain a little more each time. The share is that of the present
-block of records and the one before it. A limit that is off counts
-nothing; set again, it begins anew.
+block of records and the one before it. A limit that is off counts nothing; set again, it begins
+anew.
 """
 
 from bisect import bisect_left

@@ -22,7 +22,6 @@ Counts begin anew with what the topics hold, so that they add up: records in chu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from processor.core.errors import ConfigError, RecordError, StateError
 from processor.core.session_state import SessionState
@@ -36,13 +35,11 @@ from processor.protocol.changelog import (
     encode_session,
 )
 from processor.protocol.chunking import ChunkerConfig
-from processor.protocol.dead_letter import session_of
+from processor.protocol.dead_letter import OFFSET, PARTITION, TOPIC, session_of
 from processor.protocol.port import LogRecord, Survey
 from processor.protocol.record_ids import RecordIds
 from processor.protocol.runs import log_times_ms
 from processor.wire_models import WireChunk, decode_chunk
-
-_ORIGIN: Final = "__connect.errors."
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +164,8 @@ class Rebuild:
     def take_letter(self, letter: LogRecord) -> None:
         """Take the next message of the dead-letter topic; others than this partition's are not."""
         headers = dict(letter.headers)
-        origin = (headers.get(_ORIGIN + "topic"), headers.get(_ORIGIN + "partition"))
-        offset = number_in(headers.get(_ORIGIN + "offset"))
+        origin = (headers.get(TOPIC), headers.get(PARTITION))
+        offset = number_in(headers.get(OFFSET))
         if origin == (self._topic.encode(), b"%d" % self._partition) and offset is not None:
             self._counts.dead_letters += 1
             self._processed = max(self._processed, offset + 1)
@@ -244,7 +241,7 @@ class Rebuild:
         """Tell whether a record behind every chunk and dead letter should have a dead letter."""
         if record.offset < self._processed or _session(record) is not None:
             return False
-        return _ORIGIN + "offset" not in dict(record.headers)
+        return OFFSET not in dict(record.headers)
 
     def _take_record(self, record: LogRecord, before_ms: int, at_ms: int) -> None:
         session = _session(record)
