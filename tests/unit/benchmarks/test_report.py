@@ -57,7 +57,7 @@ def test_report_says_what_was_measured_and_what_was_left_out():
         left_out=["bytewax: make bench-peers installs bytewax"],
         sections=["\n## More\n"],
     )
-    assert "| worker | exactly once, 0.1 s; `chars_over_four`, `none` | 300,000 |" in text
+    assert "| worker | exactly once, 0.1 s; `chars_over_four`, `none` | 600,000 |" in text
     assert "quixstreams 3.28.1" in text
     assert "Left out: bytewax: make bench-peers installs bytewax." in text
     assert "\n## More\n" in text
