@@ -1,7 +1,7 @@
 """The sessions of a partition that have nothing open, whole."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from operator import itemgetter
 
@@ -65,12 +65,15 @@ class SessionsAsleep:
         self.put(state)
         self._is_sorted = False
 
-    def drop_forgotten(self, log_time_ms: int, oldest_opened_at_ms: int | None) -> list[str]:
+    def drop_forgotten(
+        self, log_time_ms: int, oldest_opened_at_ms: Callable[[], int | None]
+    ) -> list[str]:
         """Drop the ended sessions that are forgotten by now, and return them.
 
         Args:
             log_time_ms: As of now.
-            oldest_opened_at_ms: Log time of the first record of the oldest open chunk, if any.
+            oldest_opened_at_ms: Gives the log time of the first record of the oldest open chunk, if
+                any; after a restore that takes sorting all of them, so it is asked only if need be.
         """
         if not self._is_sorted:
             self._ended = OrderedDict(sorted(self._ended.items(), key=itemgetter(1)))
@@ -80,7 +83,8 @@ class SessionsAsleep:
             session, ended_at_ms = next(iter(self._ended.items()))
             if log_time_ms - ended_at_ms <= self._forget_ms:
                 break
-            if oldest_opened_at_ms is not None and ended_at_ms >= oldest_opened_at_ms:
+            oldest_at_ms = oldest_opened_at_ms()
+            if oldest_at_ms is not None and ended_at_ms >= oldest_at_ms:
                 break
             self.pop(session)
             forgotten.append(session)

@@ -268,9 +268,7 @@ class PartitionSessions:
 
     def drop_forgotten(self) -> list[str]:
         """Drop the ended sessions that are forgotten by now, and return them."""
-        if self._policy.forget_ms >= NEVER_MS:
-            return []
-        return self._asleep.drop_forgotten(self.log_time_ms, self.oldest_opened_at_ms)
+        return self._asleep.drop_forgotten(self.log_time_ms, lambda: self.oldest_opened_at_ms)
 
     def _wake(self, session: str) -> SessionAccumulator:
         state = self._asleep.pop(session) or SessionState.new(session)
