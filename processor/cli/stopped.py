@@ -10,7 +10,7 @@ from aiokafka import TopicPartition
 from processor.core.errors import ConfigError, UnreachableError
 from processor.kafka.broker import KafkaPartitionBroker
 from processor.kafka.groups import described_group
-from processor.kafka.producing import COMMIT_TIMEOUT_S
+from processor.kafka.producing import LONGEST_COMMIT_S
 from processor.kafka.topics import describe_topic
 from processor.protocol.port import Transaction
 from processor.settings import Settings
@@ -113,7 +113,7 @@ async def commit_state(
         UnreachableError: No answer; it may be written.
     """
     try:
-        async with asyncio.timeout(COMMIT_TIMEOUT_S):
+        async with asyncio.timeout(LONGEST_COMMIT_S):
             await broker.commit(Transaction([], entries, [], seen))
     except TimeoutError as error:
         msg = f"{where}: no answer to a commit; look at it with `processor state show`"

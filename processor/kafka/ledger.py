@@ -33,8 +33,8 @@ from processor.core.errors import ConfigError, FencedError, ProcessorError, Unre
 from processor.kafka.connection import client_settings
 from processor.kafka.partitioner import partitioner
 from processor.kafka.producing import (
-    COMMIT_TIMEOUT_S,
     FENCE_TIMEOUT_S,
+    LONGEST_COMMIT_S,
     Offsets,
     RefusedError,
     Sending,
@@ -197,10 +197,10 @@ class Ledger:
         sendings.append(Sending(self._entries_at, own))
         try:
             with right_errors(self._settings, "Write"):
-                async with asyncio.timeout(COMMIT_TIMEOUT_S):
+                async with asyncio.timeout(LONGEST_COMMIT_S):
                     await self._producer.commit(sendings, offsets)
         except TimeoutError as error:
-            message = f"ledger {self._name}: no answer to a commit within {COMMIT_TIMEOUT_S:g} s"
+            message = f"ledger {self._name}: no answer to a commit within {LONGEST_COMMIT_S:g} s"
             raise UnreachableError(message) from error
         except RefusedError as error:
             raise _refusal(error, messages) from error

@@ -39,8 +39,8 @@ from processor.protocol.port import Message, ResentCommitError
 TRANSACTION_TIMEOUT_MS: Final = 30_000
 #: Above that: an older owner's open transaction is resolved by then.
 FENCE_TIMEOUT_S: Final = 40.0
-#: Below it, for who commits without a partition: what is given up here the broker gives up too.
-COMMIT_TIMEOUT_S: Final = 25.0
+#: Below it: a commit that is given up here the broker gives up too. A partition waits less long.
+LONGEST_COMMIT_S: Final = 25.0
 #: Bytes of messages that share a batch.
 _MAX_BATCH_BYTES: Final = 1 << 20
 _DISCARD_TIMEOUT_S: Final = 2.0

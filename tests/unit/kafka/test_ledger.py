@@ -179,7 +179,7 @@ def test_after_a_failure_nothing_is_written_until_it_is_opened_again(world):
 
 
 def test_commit_without_an_answer_is_given_up(world, monkeypatch):
-    monkeypatch.setattr(module, "COMMIT_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(module, "LONGEST_COMMIT_S", 0.01)
 
     async def never(*_):
         await asyncio.get_running_loop().create_future()
