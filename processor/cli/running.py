@@ -48,12 +48,14 @@ def _run(app: PartitionedApp) -> None:
         logging.getLogger(name).addFilter(partial(_is_unexpected, app))
     try:
         runner.execute_from_commandline()
-    except SystemExit as ended:
-        # Faust's way to return; what it ended for is in app.fatal, unless it is a fault of ours.
-        if ended.code and app.fatal is None:
-            raise
     except ProcessorError as error:
         app.fatal = app.fatal or error
+    except BaseException as ended:
+        # Faust returns by leaving. What else it says beside a fault that we know is what came of
+        # that fault: agents that it cancels when it has to stop while it starts, say.
+        is_over = isinstance(ended, SystemExit) and not ended.code
+        if not is_over and app.fatal is None:
+            raise
 
 
 def _is_unexpected(app: PartitionedApp, record: logging.LogRecord) -> bool:

@@ -1,5 +1,6 @@
-"""What signals do to a worker; in a process of its own, since some of them end it."""
+"""What signals do to a worker, in a process of its own, since some end it; and how it ends."""
 
+import asyncio
 import json
 import os
 import signal
@@ -8,8 +9,12 @@ import sys
 import textwrap
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from processor.cli import running
+from processor.core.errors import ConfigError, StateError
 
 ROOT = Path(__file__).parents[3]
 
@@ -111,3 +116,47 @@ def test_last_event_of_a_log_for_collectors_says_what_a_worker_ended_for():
     ended = json.loads(events[-1])
     assert (ended["level"], ended["message"]) == ("error", "ended by a fault")
     assert last == f"processor: {ended['error']}"
+
+
+FAULT = ConfigError("a right is missing")
+FURTHER = (asyncio.CancelledError(), SystemExit(1), StateError("another"), RuntimeError("closed"))
+
+
+@pytest.mark.parametrize("further", [*FURTHER, SystemExit(0)], ids=repr)
+def test_process_ends_for_its_first_fault_whatever_faust_says_beside_it(ends, further):
+    """Symptom: exit 1, not 78, when a right was taken away in the moment that agents started."""
+    with pytest.raises(ConfigError) as ended:
+        ends(FAULT, further)
+    assert ended.value is FAULT
+
+
+@pytest.mark.parametrize("unknown", FURTHER, ids=repr)
+def test_fault_that_nobody_knows_is_raised_as_it_is(ends, unknown):
+    with pytest.raises(type(unknown)) as ended:
+        ends(None, unknown)
+    assert ended.value is unknown
+
+
+def test_worker_that_was_told_to_stop_ends_without_a_word(ends):
+    ends(None, SystemExit(0))
+
+
+@pytest.fixture
+def ends(monkeypatch):
+    """A function that runs an app which has ended for ``fatal``, while Faust raises something."""
+
+    def run(fatal, raised):
+        def execute():
+            asyncio.get_event_loop_policy().get_event_loop().close()
+            raise raised
+
+        app = SimpleNamespace(
+            fatal=fatal, settings=SimpleNamespace(log_format="text"), consumer_generation_id=0
+        )
+        worker = SimpleNamespace(execute_from_commandline=execute)
+        monkeypatch.setattr(running, "_Worker", lambda *_, **__: worker)
+        monkeypatch.setattr(running, "add_field", lambda *_: None)
+        monkeypatch.setattr(running, "_is_unexpected", lambda *_: True)
+        running.run_app(app)
+
+    return run
