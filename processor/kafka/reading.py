@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError, OffsetOutOfRangeError
 from processor.core.errors import ConfigError, StateError, UnreachableError
 from processor.kafka import record_reader
 from processor.kafka.connection import NO_ANSWER
-from processor.kafka.fetching import take_fetched
+from processor.kafka.fetched import take_fetched
 from processor.kafka.rights import FORBIDDEN
 from processor.protocol.loading import AllEntries
 from processor.protocol.port import EntryTaker, LogRecord

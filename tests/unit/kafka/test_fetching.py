@@ -15,7 +15,8 @@ from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from processor.kafka.fetching import BatchFetcher, take_fetched
+from processor.kafka.fetched import take_fetched
+from processor.kafka.fetching import BatchFetcher
 from processor.protocol.port import Head
 from processor.testing import FakeClock
 
