@@ -6,6 +6,10 @@ is stamped, in the same step of the event loop, with the positions before and af
 incarnation of the seek that set them; so no batch can be taken for one of another opening. And of
 every answer the end of the log is kept, beside the time at which it was asked for.
 
+A broker answers a fetch as soon as there is a record. At a pace that makes a fetch of every few
+records, each with a price, for chunks that wait for the next commit all the same: so a node is not
+asked again at once.
+
 Positions come from our seeks alone. Kafka must never choose one: a recreated topic would pass
 silently, every record of it lost.
 """
@@ -15,6 +19,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterable
+from math import inf
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -38,15 +43,23 @@ class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
     Args:
         clock: Stamps requests and batches.
         grace_ms: Taken off a request's time, for clocks that differ.
+        pace_s: A node is asked for records this long after the last time, at the earliest.
         arguments: aiokafka's own.
     """
 
-    def __init__(self, *args: Any, clock: Clock, grace_ms: int, **arguments: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401
+        clock: Clock,
+        grace_ms: int,
+        pace_s: float,
+        **arguments: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*args, **arguments)
         self._clock = clock
         self._incarnations: dict[TopicPartition, int] = {}
         self._heads: dict[TopicPartition, Head] = {}
-        self._client: Any = _HeadKeeper(self._client, self._heads, clock, grace_ms)
+        self._client: Any = _PacedClient(self._client, self._heads, clock, grace_ms, pace_s)
 
     def seek(self, partition: TopicPartition, offset: int, incarnation: int) -> None:
         """Fetch from ``offset`` on and stamp batches with ``incarnation``."""
@@ -122,9 +135,16 @@ class BatchConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is unty
 
     _fetcher: Any
 
-    def __init__(self, *topics: str, clock: Clock, grace_ms: int, **arguments: Any) -> None:  # noqa: ANN401
+    def __init__(
+        self,
+        *topics: str,
+        clock: Clock,
+        grace_ms: int,
+        pace_s: float,
+        **arguments: Any,  # noqa: ANN401
+    ) -> None:
         super().__init__(*topics, **arguments)
-        self._stamps: dict[str, Any] = {"clock": clock, "grace_ms": grace_ms}
+        self._ours: dict[str, Any] = {"clock": clock, "grace_ms": grace_ms, "pace_s": pace_s}
         self._send = self._client.send
         self._client.send = self._send_and_note
         self._answered_at_s: float | None = None
@@ -180,12 +200,12 @@ class BatchConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is unty
             retry_backoff_ms=self._retry_backoff_ms,
             auto_offset_reset=self._auto_offset_reset,
             isolation_level=self._isolation_level,
-            **self._stamps,
+            **self._ours,
         )
 
 
-class _HeadKeeper:
-    """A client that keeps, of each fetch, when it was asked and where the log ended."""
+class _PacedClient:
+    """A client that asks a node for records at a pace, and keeps when, and where the log ended."""
 
     def __init__(
         self,
@@ -193,22 +213,34 @@ class _HeadKeeper:
         heads: dict[TopicPartition, Head],
         clock: Clock,
         grace_ms: int,
+        pace_s: float,
     ) -> None:
         self._client = client
         self._heads = heads
         self._clock = clock
         self._grace_ms = grace_ms
+        self._pace_s = pace_s
+        self._asked_at_s: dict[int, float] = {}
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self._client, name)
 
     async def send(self, node_id: int, request: Any, **arguments: Any) -> Any:  # noqa: ANN401
+        if not isinstance(request, FetchRequest):
+            return await self._client.send(node_id, request, **arguments)
+        await self._pause(node_id)
         asked_at_ms = self._clock.now_ms() - self._grace_ms
         response = await self._client.send(node_id, request, **arguments)
-        if isinstance(request, FetchRequest):
-            for topic, partitions in response.topics:
-                for partition, error_code, high_watermark, *_ in partitions:
-                    if for_code(error_code) is NoError:
-                        head = Head(asked_at_ms, high_watermark)
-                        self._heads[TopicPartition(topic, partition)] = head
+        for topic, partitions in response.topics:
+            for partition, error_code, high_watermark, *_ in partitions:
+                if for_code(error_code) is NoError:
+                    head = Head(asked_at_ms, high_watermark)
+                    self._heads[TopicPartition(topic, partition)] = head
         return response
+
+    async def _pause(self, node_id: int) -> None:
+        now_s = time.monotonic()
+        at_s = max(now_s, self._asked_at_s.get(node_id, -inf) + self._pace_s)
+        self._asked_at_s[node_id] = at_s
+        if at_s > now_s:
+            await asyncio.sleep(at_s - now_s)

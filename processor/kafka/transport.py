@@ -31,6 +31,10 @@ from processor.protocol.port import Batch
 from processor.settings import Settings
 
 _MEMBERSHIP_INTERVAL_S: Final = 1.0
+#: Fetches in a commit interval: one more would bring a chunk out no sooner, or just a little.
+_FETCHES_A_COMMIT: Final = 4
+#: Longer than this the fetches of a backlog would wait for each other.
+_LONGEST_PACE_S: Final = 0.025
 log: Final = logging.getLogger(__name__)
 
 
@@ -86,6 +90,7 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
         arguments = {
             "clock": self.app.clock,
             "grace_ms": round(settings.clock_grace_s * 1000),
+            "pace_s": min(settings.commit_interval_s / _FETCHES_A_COMMIT, _LONGEST_PACE_S),
             **consumer_settings(settings, self.app.flow.group),
         }
         if settings.group_instance_id is None:
