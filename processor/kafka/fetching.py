@@ -20,7 +20,7 @@ import logging
 import time
 from collections.abc import Iterable
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.consumer.fetcher import Fetcher
@@ -37,29 +37,29 @@ _LEAVE_TIMEOUT_S: Final = 8.0
 log = logging.getLogger(__name__)
 
 
-class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
-    """A ``Fetcher`` from which batches are taken.
+class Asking(NamedTuple):
+    """How records are asked for.
 
-    Args:
+    Attributes:
         clock: Stamps requests and batches.
         grace_ms: Taken off a request's time, for clocks that differ.
-        pace_s: A node is asked for records this long after the last time, at the earliest.
-        arguments: aiokafka's own.
+        pace_s: A node is asked this long after the last time, at the earliest.
     """
 
-    def __init__(
-        self,
-        *args: Any,  # noqa: ANN401
-        clock: Clock,
-        grace_ms: int,
-        pace_s: float,
-        **arguments: Any,  # noqa: ANN401
-    ) -> None:
+    clock: Clock
+    grace_ms: int
+    pace_s: float
+
+
+class BatchFetcher(Fetcher):  # type: ignore[misc]  # aiokafka is untyped
+    """A ``Fetcher`` from which batches are taken; all arguments but ``asking`` are aiokafka's."""
+
+    def __init__(self, *args: Any, asking: Asking, **arguments: Any) -> None:  # noqa: ANN401
         super().__init__(*args, **arguments)
-        self._clock = clock
+        self._clock = asking.clock
         self._incarnations: dict[TopicPartition, int] = {}
         self._heads: dict[TopicPartition, Head] = {}
-        self._client: Any = _PacedClient(self._client, self._heads, clock, grace_ms, pace_s)
+        self._client: Any = _PacedClient(self._client, self._heads, asking)
 
     def seek(self, partition: TopicPartition, offset: int, incarnation: int) -> None:
         """Fetch from ``offset`` on and stamp batches with ``incarnation``."""
@@ -135,16 +135,9 @@ class BatchConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is unty
 
     _fetcher: Any
 
-    def __init__(
-        self,
-        *topics: str,
-        clock: Clock,
-        grace_ms: int,
-        pace_s: float,
-        **arguments: Any,  # noqa: ANN401
-    ) -> None:
+    def __init__(self, *topics: str, asking: Asking, **arguments: Any) -> None:  # noqa: ANN401
         super().__init__(*topics, **arguments)
-        self._ours: dict[str, Any] = {"clock": clock, "grace_ms": grace_ms, "pace_s": pace_s}
+        self._asking = asking
         self._send = self._client.send
         self._client.send = self._send_and_note
         self._answered_at_s: float | None = None
@@ -200,26 +193,17 @@ class BatchConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka is unty
             retry_backoff_ms=self._retry_backoff_ms,
             auto_offset_reset=self._auto_offset_reset,
             isolation_level=self._isolation_level,
-            **self._ours,
+            asking=self._asking,
         )
 
 
 class _PacedClient:
     """A client that asks a node for records at a pace, and keeps when, and where the log ended."""
 
-    def __init__(
-        self,
-        client: Any,  # noqa: ANN401
-        heads: dict[TopicPartition, Head],
-        clock: Clock,
-        grace_ms: int,
-        pace_s: float,
-    ) -> None:
+    def __init__(self, client: Any, heads: dict[TopicPartition, Head], asking: Asking) -> None:  # noqa: ANN401
         self._client = client
         self._heads = heads
-        self._clock = clock
-        self._grace_ms = grace_ms
-        self._pace_s = pace_s
+        self._asking = asking
         self._asked_at_s: dict[int, float] = {}
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -229,7 +213,7 @@ class _PacedClient:
         if not isinstance(request, FetchRequest):
             return await self._client.send(node_id, request, **arguments)
         await self._pause(node_id)
-        asked_at_ms = self._clock.now_ms() - self._grace_ms
+        asked_at_ms = self._asking.clock.now_ms() - self._asking.grace_ms
         response = await self._client.send(node_id, request, **arguments)
         for topic, partitions in response.topics:
             for partition, error_code, high_watermark, *_ in partitions:
@@ -240,7 +224,7 @@ class _PacedClient:
 
     async def _pause(self, node_id: int) -> None:
         now_s = time.monotonic()
-        at_s = max(now_s, self._asked_at_s.get(node_id, -inf) + self._pace_s)
+        at_s = max(now_s, self._asked_at_s.get(node_id, -inf) + self._asking.pace_s)
         self._asked_at_s[node_id] = at_s
         if at_s > now_s:
             await asyncio.sleep(at_s - now_s)

@@ -22,7 +22,7 @@ from processor.clock import Clock
 from processor.core.errors import ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER, broker_errors
 from processor.kafka.consumer_settings import consumer_settings
-from processor.kafka.fetching import BatchConsumer, BatchFetcher
+from processor.kafka.fetching import Asking, BatchConsumer, BatchFetcher
 from processor.kafka.flow import Flow
 from processor.kafka.refusals import why_not_fetched, why_refused
 from processor.kafka.static_member import StaticMember
@@ -87,15 +87,15 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, *_: object) -> BatchConsumer:
         settings = self.app.settings
-        arguments = {
-            "clock": self.app.clock,
-            "grace_ms": round(settings.clock_grace_s * 1000),
-            "pace_s": min(settings.commit_interval_s / _FETCHES_A_COMMIT, _LONGEST_PACE_S),
-            **consumer_settings(settings, self.app.flow.group),
-        }
+        asking = Asking(
+            self.app.clock,
+            grace_ms=round(settings.clock_grace_s * 1000),
+            pace_s=min(settings.commit_interval_s / _FETCHES_A_COMMIT, _LONGEST_PACE_S),
+        )
+        arguments = consumer_settings(settings, self.app.flow.group)
         if settings.group_instance_id is None:
-            return BatchConsumer(**arguments)
-        return StaticMember(on_fenced=self.app.end, **arguments)
+            return BatchConsumer(asking=asking, **arguments)
+        return StaticMember(on_fenced=self.app.end, asking=asking, **arguments)
 
     async def on_start(self) -> None:
         """Connect and join.

@@ -16,7 +16,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
 from processor.kafka.fetched import take_fetched
-from processor.kafka.fetching import BatchFetcher
+from processor.kafka.fetching import Asking, BatchFetcher
 from processor.protocol.port import Head
 from processor.testing import FakeClock
 
@@ -58,9 +58,8 @@ def with_fetcher(story, *, pace_s=0.0):
         clock = FakeClock()
         subscription = SubscriptionState()
         subscription.assign_from_user([TP])
-        fetcher = BatchFetcher(
-            FakeClient(clock), subscription, clock=clock, grace_ms=500, pace_s=pace_s
-        )
+        asking = Asking(clock, grace_ms=500, pace_s=pace_s)
+        fetcher = BatchFetcher(FakeClient(clock), subscription, asking=asking)
         try:
             await story(fetcher, subscription.subscription.assignment, clock)
         finally:

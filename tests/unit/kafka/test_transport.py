@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from processor.kafka.fetching import BatchConsumer
+from processor.kafka.fetching import Asking, BatchConsumer
 from processor.kafka.transport import Consumer, ConsumerThread
 from processor.testing import FakeClock
 
@@ -20,7 +20,7 @@ def test_membership_is_not_asked_for_before_a_broker_has_answered():
     """
 
     async def check():
-        starting = BatchConsumer(clock=FakeClock(), grace_ms=0, pace_s=0)
+        starting = BatchConsumer(asking=Asking(FakeClock(), grace_ms=0, pace_s=0))
         consumer = Consumer.__new__(Consumer)  # with what it has while it starts
         consumer._thread = SimpleNamespace(_ensure_consumer=lambda: starting)
         consumer.check_membership()
@@ -95,7 +95,7 @@ def test_worker_that_stops_does_not_wait_for_a_group_that_never_settles(monkeypa
             ended.append("heartbeat")
 
     async def check():
-        consumer = BatchConsumer(clock=FakeClock(), grace_ms=0, pace_s=0)
+        consumer = BatchConsumer(asking=Asking(FakeClock(), grace_ms=0, pace_s=0))
         consumer._coordinator = Coordinator()
         await asyncio.wait_for(consumer.stop(), 5)
 
