@@ -12,12 +12,21 @@ from processor.settings import Settings
 #: does not show, small enough that a dozen of them queued are no memory to speak of.
 _FETCH_BYTES: Final = 2 << 20
 _FETCH_WAIT_MS: Final = 250
+#: Fetches in a commit interval: one more would bring a chunk out no sooner, or just a little.
+_FETCHES_A_COMMIT: Final = 4
+#: Longer than this the fetches of a backlog would wait for each other.
+_LONGEST_PACE_S: Final = 0.025
 REBALANCE_TIMEOUT_MS: Final = 15_000
 
 
 def client_id(group: str, process_id: int) -> str:
     """Return what the group's coordinator, and its tools, call the member of this process."""
     return f"{group}-{process_id}"
+
+
+def fetch_pace_s(settings: Settings) -> float:
+    """Return how long after a fetch the same node is asked again, at the earliest."""
+    return min(settings.commit_interval_s / _FETCHES_A_COMMIT, _LONGEST_PACE_S)
 
 
 def consumer_settings(settings: Settings, group: str) -> dict[str, Any]:

@@ -1,14 +1,14 @@
 """aiokafka's fetcher, handing out what it fetched as batches with their stamps.
 
-Three things differ from the consumer it belongs to. Records come a fetch at a time and as the
+Four things differ from the consumer it belongs to. Records come a fetch at a time and as the
 client's own raw objects: copying each into a dataclass cost 15% of the worker's CPU. What is taken
 is stamped, in the same step of the event loop, with the positions before and after and with the
 incarnation of the seek that set them; so no batch can be taken for one of another opening. And of
 every answer the end of the log is kept, beside the time at which it was asked for.
 
-A broker answers a fetch as soon as there is a record. At a pace that makes a fetch of every few
-records, each with a price, for chunks that wait for the next commit all the same: so a node is not
-asked again at once.
+And a node is not asked again at once. A broker answers a fetch as soon as there is a record: at a
+pace that makes a fetch of every few records, each with a price, for chunks that wait for the next
+commit all the same.
 
 Positions come from our seeks alone. Kafka must never choose one: a recreated topic would pass
 silently, every record of it lost.

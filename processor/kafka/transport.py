@@ -21,7 +21,7 @@ from mode.utils.futures import maybe_async
 from processor.clock import Clock
 from processor.core.errors import ProcessorError, StateError, UnreachableError
 from processor.kafka.connection import NO_ANSWER, broker_errors
-from processor.kafka.consumer_settings import consumer_settings
+from processor.kafka.consumer_settings import consumer_settings, fetch_pace_s
 from processor.kafka.fetching import Asking, BatchConsumer, BatchFetcher
 from processor.kafka.flow import Flow
 from processor.kafka.refusals import why_not_fetched, why_refused
@@ -31,10 +31,6 @@ from processor.protocol.port import Batch
 from processor.settings import Settings
 
 _MEMBERSHIP_INTERVAL_S: Final = 1.0
-#: Fetches in a commit interval: one more would bring a chunk out no sooner, or just a little.
-_FETCHES_A_COMMIT: Final = 4
-#: Longer than this the fetches of a backlog would wait for each other.
-_LONGEST_PACE_S: Final = 0.025
 log: Final = logging.getLogger(__name__)
 
 
@@ -90,7 +86,7 @@ class ConsumerThread(faust_aiokafka.AIOKafkaConsumerThread):
         asking = Asking(
             self.app.clock,
             grace_ms=round(settings.clock_grace_s * 1000),
-            pace_s=min(settings.commit_interval_s / _FETCHES_A_COMMIT, _LONGEST_PACE_S),
+            pace_s=fetch_pace_s(settings),
         )
         arguments = consumer_settings(settings, self.app.flow.group)
         if settings.group_instance_id is None:
